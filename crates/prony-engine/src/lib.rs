@@ -10,7 +10,7 @@
 //! series; `record::summary` makes the result of them and `evaluate` says whether it can be trusted. `kernel` is what
 //! the kernel reports of the requests, `machine` what it reports of the machine and of a server on it.
 //!
-//! Beside it stands [`probe()`], which sends single requests without any of this and says where their time went.
+//! [`observe_server()`] measures a server on this machine while others load it. Beside it stands [`probe()`], which sends single requests without any of this and says where their time went.
 
 mod assign;
 mod run;
@@ -36,6 +36,7 @@ pub use control::Control;
 pub use error::RunError;
 pub use machine::environment::{before as environment, load_average};
 pub use machine::limits::connections_allowed;
+pub use machine::server::{find_server, observe_server};
 pub use probe::{BodyNotKept, KeptBody, probe};
 pub use run::{RunExtras, run, run_with};
 pub use sys::{map_large_allocations, share_heaps};

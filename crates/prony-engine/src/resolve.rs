@@ -65,6 +65,13 @@ pub(crate) fn resolve(plan: &RunPlan, client: Option<&TlsClient>) -> Result<Peer
     }
 }
 
+/// Every address of the plan's target, and whether one of them is this machine's. Nothing is connected to.
+pub(crate) fn local(plan: &RunPlan) -> Result<(Vec<SocketAddr>, bool), RunError> {
+    let addresses = look_up(&plan.target)?;
+    let here = addresses.iter().any(is_here);
+    Ok((addresses, here))
+}
+
 /// Whether a server is at `address`, and what it negotiates.
 fn answers(
     address: SocketAddr,

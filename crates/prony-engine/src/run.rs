@@ -233,7 +233,7 @@ fn start(extras: &RunExtras, now: Nanos) -> Result<Nanos, RunError> {
 }
 
 /// When load, measurement and end are.
-fn window(plan: &RunPlan, start: Nanos) -> Window {
+pub(crate) fn window(plan: &RunPlan, start: Nanos) -> Window {
     let measure_from = start + span(plan.warmup);
     let measure_to = plan.end.duration().map_or(NEVER, |duration| measure_from + span(duration));
     Window { start, measure_from, measure_to }

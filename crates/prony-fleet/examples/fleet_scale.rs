@@ -6,6 +6,7 @@
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for a bench")]
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -70,6 +71,14 @@ impl Load for Waits {
             thread::sleep(Duration::from_millis(250));
         }
         Ok(self.result.to_vec())
+    }
+
+    fn prepare_observation(&self, _: RunPlan) -> Result<RunPlan, String> {
+        Err("there is no server".to_owned())
+    }
+
+    fn observe(&self, _: &RunPlan, _: u64) -> Result<Vec<u8>, String> {
+        unreachable!("it was not prepared")
     }
 
     fn stop(&self, _: &str) {
@@ -174,7 +183,9 @@ fn lead(key: &str, url: &str, count: usize, seconds: usize, runs: &str) {
         run,
         signer: Arc::new(Signer::new(Arc::new(key), epoch)),
         wanted: Wanted::Any(count),
+        drained: BTreeSet::new(),
         plans: vec![WirePlan::pack(plan); count],
+        observer: None,
         version: "bench".to_owned(),
         deadline_ms: seconds as u64 * 1_000 + 30_000,
         max_unattended_ms: 60_000,
@@ -199,7 +210,7 @@ fn lead(key: &str, url: &str, count: usize, seconds: usize, runs: &str) {
         folder.store(result).is_ok()
     };
     let outcome = drive(settings, &as_bus, &events, &mut store, &mut |event| match event {
-        Event::Chosen(_) => note("chosen"),
+        Event::Chosen { .. } => note("chosen"),
         Event::Starting { .. } => note("starting"),
         Event::Suspect(_) => suspects += 1,
         Event::GivenUp(why) | Event::Connection(why) => eprintln!("{why}"),

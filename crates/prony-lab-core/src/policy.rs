@@ -26,7 +26,7 @@ use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
 
 pub use address::{Kind, kind};
-pub use agent_rules::agent_policy;
+pub use agent_rules::{AgentPolicy, agent_policy};
 pub use caps::{Caps, Unfinished, UserCaps};
 pub use connect::{PolicyResolver, Reach, agent, agent_to};
 pub use ownership::{Ownership, OwnershipError};

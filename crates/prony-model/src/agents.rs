@@ -1,4 +1,5 @@
-//! Which agents put a load on a server, as command lines and study files name them.
+//! Which agents take part in a run, as command lines and study files name them: those that put the load on the server, and
+//! the one that measures the server on its own host.
 
 use std::fmt;
 
@@ -70,6 +71,46 @@ impl AgentChoice {
     }
 }
 
+/// The agents of a run.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RunAgents {
+    /// Those that share the load.
+    pub load: AgentChoice,
+    /// The one on the server's host, which puts no load on it and measures what it uses.
+    pub server: Option<String>,
+}
+
+impl RunAgents {
+    /// `load` with `server` beside the server. No agent does both.
+    pub fn new(load: AgentChoice, server: Option<String>) -> Result<Self, Problem> {
+        if let Some(server) = &server {
+            check_agent_name(server)?;
+            if matches!(&load, AgentChoice::Names(names) if names.contains(server)) {
+                return Err(Problem::new(
+                    format!("the agent {server} can't load the server and measure it"),
+                    "start a second agent on the server's host, with a name of its own",
+                ));
+            }
+        }
+        Ok(Self { load, server })
+    }
+}
+
+impl From<AgentChoice> for RunAgents {
+    fn from(load: AgentChoice) -> Self {
+        Self { load, server: None }
+    }
+}
+
+impl fmt::Display for RunAgents {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.server {
+            Some(server) => write!(to, "{}, server measured by {server}", self.load),
+            None => self.load.fmt(to),
+        }
+    }
+}
+
 impl fmt::Display for AgentChoice {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -95,6 +136,23 @@ mod tests {
         ] {
             let read = AgentChoice::parse(text).expect(text);
             assert_eq!((&read, read.to_string().as_str()), (&expected, words));
+        }
+    }
+
+    #[test]
+    fn an_agent_loads_or_measures_the_server() {
+        let new = |load: &str, server: &str| {
+            RunAgents::new(AgentChoice::parse(load).expect("a choice"), Some(server.to_owned()))
+        };
+        assert_eq!(new("a,b", "t").expect("three agents").to_string(), "agents a, b, server measured by t");
+        assert!(new("3", "t").is_ok());
+        for (load, server, expected) in [
+            ("a,t", "t", "can't load the server and measure it"),
+            ("a", "3", "`3` is no name"),
+            ("a", "", "no name"),
+        ] {
+            let problem = new(load, server).expect_err(expected).to_string();
+            assert!(problem.contains(expected), "{problem}");
         }
     }
 

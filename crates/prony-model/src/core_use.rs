@@ -35,12 +35,12 @@ impl RunResult {
         let machine = &self.environment;
         let cpus = f64::from(machine.cpus_online.filter(|online| *online == machine.cpus)?);
         let server = match &self.server {
-            Some(used) => {
+            Some(used) if used.agent.is_none() => {
                 let dependants: f64 = used.dependants.iter().map(|one| one.processes.cpu_s).sum();
                 (used.own.cpu_s + dependants) / used.wall_s.max(1e-9)
             }
             None if self.is_target_here() => return None,
-            None => 0.0,
+            _ => 0.0,
         };
         let client = self.client.cpu_s / self.timing.measured_s.max(1e-9);
         let stolen = self.machine.steal_share.unwrap_or_default() * cpus;

@@ -185,6 +185,8 @@ pub enum FindingCode {
     AgentsDisagree,
     /// Agents did not start at one moment.
     StartSpread,
+    /// The agent on the server's host has no result.
+    ServerAgentLost,
     /// Too few trials decided on a capacity.
     CapacityUndecided,
     /// No long trial confirmed a capacity.
@@ -197,7 +199,7 @@ pub enum FindingCode {
 
 impl FindingCode {
     /// Every code, in order.
-    pub const ALL: [Self; 69] = [
+    pub const ALL: [Self; 70] = [
         Self::NoSuccess,
         Self::RateNotReached,
         Self::ClientCpu,
@@ -263,6 +265,7 @@ impl FindingCode {
         Self::AgentInvalid,
         Self::AgentsDisagree,
         Self::StartSpread,
+        Self::ServerAgentLost,
         Self::CapacityUndecided,
         Self::CapacityUnconfirmed,
         Self::NotRecovered,
@@ -356,6 +359,7 @@ impl FindingCode {
             Self::AgentInvalid => "agent-invalid",
             Self::AgentsDisagree => "agents-disagree",
             Self::StartSpread => "start-spread",
+            Self::ServerAgentLost => "server-agent-lost",
             Self::CapacityUndecided => "capacity-undecided",
             Self::CapacityUnconfirmed => "capacity-unconfirmed",
             Self::NotRecovered => "not-recovered",

@@ -5,7 +5,7 @@ mod format;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{RunResult, Verdict};
+use crate::{Environment, MachineUse, RunResult, ServerObservation, Verdict};
 
 pub use self::format::{FLEET_FORMAT, FLEET_VERSION, fleet_from_json, fleet_to_json};
 
@@ -26,6 +26,9 @@ pub struct FleetResult {
     /// The time in which all agents measured, as a share of the time in which any did (0..1); absent where fewer than
     /// two have a result.
     pub overlap_share: Option<f64>,
+    /// The agent on the server's host; absent where none was asked for. What it found out of the server is in `merged`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_agent: Option<ServerAgent>,
     /// What one machine with the threads of all agents would have found out: the plan of the whole load, sums, merged
     /// distributions, and the findings that concern them. What is known of single machines only is with their agents.
     pub merged: RunResult,
@@ -47,6 +50,22 @@ pub struct FleetAgent {
     /// Its whole result, but for `pieces`; absent where it has none.
     pub result: Option<Box<RunResult>>,
     /// Why it has none.
+    pub absence: Option<Absence>,
+}
+
+/// The agent that measured the server on its own host.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ServerAgent {
+    /// Its name.
+    pub name: String,
+    /// How its clock stands; absent where that was not found out.
+    pub clock: Option<ClockOffset>,
+    /// The server's host; absent where nothing was measured.
+    pub environment: Option<Environment>,
+    /// What happened on that host during the measured part.
+    pub machine: Option<MachineUse>,
+    /// Why nothing was measured.
     pub absence: Option<Absence>,
 }
 
@@ -92,6 +111,17 @@ impl AbsenceKind {
             Self::Failed => "failed",
         }
     }
+}
+
+/// What came of the agent on the server's host, as the controller knows it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ServerAgentOutcome {
+    /// Its name.
+    pub name: String,
+    /// How its clock stands.
+    pub clock: Option<ClockOffset>,
+    /// What it found out, or why nothing.
+    pub result: Result<ServerObservation, Absence>,
 }
 
 /// How far apart the agents' threads were ready.

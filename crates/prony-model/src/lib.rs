@@ -49,7 +49,7 @@ mod units;
 pub mod words;
 
 pub use advice::nearest;
-pub use agents::{AgentChoice, check_agent_name, is_name_part};
+pub use agents::{AgentChoice, RunAgents, check_agent_name, is_name_part};
 pub use calibration::{
     CALIBRATION_FORMAT, CALIBRATION_VERSION, Calibration, CalibrationError, CalibrationLimit,
     CalibrationNoise, CalibrationPoint, CalibrationSetting, evaluate,
@@ -84,7 +84,7 @@ pub use external::{
 pub use finding::{Evidence, Finding, FindingCode, Severity, Verdict, is_disturbed};
 pub use fleet::{
     Absence, AbsenceKind, AgentOutcome, ClockOffset, FLEET_FORMAT, FLEET_VERSION, FleetAgent, FleetResult,
-    StartSpread, fleet_from_json, fleet_to_json,
+    ServerAgent, ServerAgentOutcome, StartSpread, fleet_from_json, fleet_to_json,
 };
 pub use format::{FORMAT, FormatError, VERSION, from_json, stored_format, stored_pieces, to_json};
 pub use http2::Http2Use;
@@ -120,7 +120,7 @@ pub use scenario::{
 };
 pub use server::{
     CgroupUse, CounterUse, Dependant, ListenerUse, MemoryGrowth, ProcessesUse, ServerFigure, ServerFoundBy,
-    ServerHint, ServerProcess, ServerSampling, ServerSection, ServerThread, ServerUse,
+    ServerHint, ServerObservation, ServerProcess, ServerSampling, ServerSection, ServerThread, ServerUse,
 };
 pub use source::{SourceError, source_addresses};
 pub use status::status_name;

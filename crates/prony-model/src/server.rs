@@ -1,19 +1,22 @@
 //! What the server used while it was measured: its CPU time, memory, files and queues, and what that comes to for
 //! each request.
 //!
-//! Known only where the server runs on the client's machine. Every figure is of the measured part, every count a
+//! Known where the server runs on the client's machine, or an agent on the server's host measures it. Every figure is of the measured part, every count a
 //! difference between its two ends; `None` where the system does not say.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Interval;
+use crate::{Environment, Interval, MachineUse};
 
 /// What the server used during the measured part.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ServerUse {
+    /// The agent on the server's host that measured it; absent where the server is on the client's machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     /// How its processes were found.
     pub found_by: ServerFoundBy,
     /// CPUs that it may run on.
@@ -67,6 +70,19 @@ pub struct ServerHint {
     pub pids: Vec<u32>,
     /// A control group, as a path in the file system or in the tree of groups.
     pub cgroup: Option<PathBuf>,
+}
+
+/// What an agent on the server's host found out. The requests in `server` are unknown there: a merge adds them.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ServerObservation {
+    /// What the server used.
+    pub server: ServerUse,
+    /// From the planned beginning of the measured part until the first sample, nanoseconds, by the host's clock.
+    pub first_sample_ns: u64,
+    /// The host.
+    pub environment: Environment,
+    /// What happened on the host during the measured part.
+    pub machine: MachineUse,
 }
 
 /// How the server's processes were found.

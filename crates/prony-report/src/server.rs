@@ -2,6 +2,7 @@
 
 use prony_model::{Interval, ProcessesUse, RunResult, ServerFigure, ServerFoundBy, ServerUse};
 
+use crate::clean;
 use crate::number::{bytes, count, plural, rate, rough_percent, significant};
 
 /// The CPU time of the server's own processes as a share of a core; nothing where it was not measured.
@@ -22,6 +23,7 @@ pub(crate) fn parts(result: &RunResult) -> Option<Vec<String>> {
         parts.push(format!("{} requests per CPU-second", rate(figure.value)));
     }
     parts.push(processes(&server.own, server));
+    parts.extend(server.agent.as_ref().map(|agent| format!("measured by the agent {}", clean(agent))));
     Some(parts)
 }
 
@@ -58,7 +60,10 @@ pub(crate) fn rows(result: &RunResult) -> Vec<(&'static str, String)> {
     let figure = |figure: Option<ServerFigure>, unit: &str| {
         figure.map(|figure| format!("{}{unit}{}", rate(figure.value), range(figure.interval)))
     };
-    add("server", Some(format!("{}, found by {}", processes(own, server), found_by(server.found_by))));
+    let agent = server.agent.as_ref();
+    let agent = agent.map_or_else(String::new, |agent| format!(", measured by the agent {}", clean(agent)));
+    let found = found_by(server.found_by);
+    add("server", Some(format!("{}, found by {found}{agent}", processes(own, server))));
     add("server's requests per CPU-second", figure(server.requests_per_cpu_s, ""));
     add(
         "server's CPU with what it talks to",

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use prony_model::{
-    AgentChoice, Environment, ExecEvent, ExecPlan, ExecResult, FleetResult, PROBE_FORMAT, PROBE_VERSION,
-    ProbePlan, ProbeResult, ProbedRequest, ProbedResponse, RequestOptions, RunEvent, RunPlan, RunResult,
+    Environment, ExecEvent, ExecPlan, ExecResult, FleetResult, PROBE_FORMAT, PROBE_VERSION, ProbePlan,
+    ProbeResult, ProbedRequest, ProbedResponse, RequestOptions, RunAgents, RunEvent, RunPlan, RunResult,
     StatusSet, TlsChoices,
 };
 
@@ -125,7 +125,7 @@ impl<F: FnMut(&str) -> Result<u16, String>> Runner for Scripted<F> {
     fn run_on_agents(
         &mut self,
         _: &RunPlan,
-        _: &AgentChoice,
+        _: &RunAgents,
         _: &mut dyn FnMut(RunEvent),
     ) -> Result<FleetResult, RunnerError> {
         unreachable!("no cell of these tests has agents")

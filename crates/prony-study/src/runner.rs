@@ -1,7 +1,7 @@
 //! The runner: the only way from a study to the engine.
 
 use prony_model::{
-    AgentChoice, ExecEvent, ExecPlan, ExecResult, FleetResult, ProbePlan, ProbeResult, RunEvent, RunPlan,
+    ExecEvent, ExecPlan, ExecResult, FleetResult, ProbePlan, ProbeResult, RunAgents, RunEvent, RunPlan,
     RunResult,
 };
 
@@ -25,7 +25,7 @@ pub trait Runner {
     fn run_on_agents(
         &mut self,
         plan: &RunPlan,
-        agents: &AgentChoice,
+        agents: &RunAgents,
         sink: &mut dyn FnMut(RunEvent),
     ) -> Result<FleetResult, RunnerError>;
 

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use prony_model::{
-    AgentChoice, ExecPlan, LoadKind, RequestOptions, RunOptions, StatusSet, StudyAxis, StudyMetric,
-    StudyText, Threshold, TlsChoices,
+    ExecPlan, LoadKind, RequestOptions, RunAgents, RunOptions, StatusSet, StudyAxis, StudyMetric, StudyText,
+    Threshold, TlsChoices,
 };
 
 /// A study. Indices (`usize`) of targets and cells are into its own lists.
@@ -59,7 +59,7 @@ pub struct Study {
 
 impl Study {
     /// Everybody who is asked to load, each once.
-    pub fn agents(&self) -> Vec<&AgentChoice> {
+    pub fn agents(&self) -> Vec<&RunAgents> {
         let choices = self.cells.iter().filter_map(|cell| match &cell.load {
             CellLoad::Run { agents, .. } => agents.as_ref(),
             CellLoad::Probe { .. } | CellLoad::Exec { .. } => None,
@@ -220,7 +220,7 @@ pub enum CellLoad {
         /// `auto` or not: whether the result is set against this machine's calibration.
         calibration: bool,
         /// The agents that share it; absent: this process.
-        agents: Option<AgentChoice>,
+        agents: Option<RunAgents>,
     },
     /// Single requests.
     Probe {

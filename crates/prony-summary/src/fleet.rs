@@ -3,7 +3,7 @@
 //!
 //! [`Merger`] takes one result after another, and has the distributions of one agent decoded at a time: `totals.rs` adds
 //! distributions, `pieces.rs` what is known by time, for intervals and the series. `merged.rs` makes the whole result in
-//! the end, with `sums.rs` (counts). `start.rs` says when agents were active. What speaks against their numbers as those
+//! the end, with `sums.rs` (counts) and `server.rs` (what an agent on the server's host found out). `start.rs` says when agents were active. What speaks against their numbers as those
 //! of one instrument is in `findings.rs` and `agree.rs`, and `withhold.rs` takes away what can't be defended.
 
 mod agree;
@@ -13,6 +13,7 @@ mod pieces;
 mod rate;
 mod scenario;
 mod series;
+mod server;
 mod start;
 mod sums;
 mod totals;
@@ -26,7 +27,7 @@ use self::totals::Totals;
 
 use prony_model::{
     Absence, AbsenceKind, AgentOutcome, FLEET_FORMAT, FLEET_VERSION, FleetAgent, FleetResult, RunPlan,
-    RunResult, Verdict,
+    RunResult, ServerAgentOutcome, Verdict,
 };
 use prony_stats::Histogram;
 
@@ -58,6 +59,7 @@ pub struct Merger {
     /// `None` where an agent has no pieces that fit: intervals are of all agents, or of none.
     pieces: Option<Sum>,
     scratch: Histogram,
+    server: Option<ServerAgentOutcome>,
 }
 
 impl Merger {
@@ -73,6 +75,7 @@ impl Merger {
             totals: Totals::default(),
             pieces: grid.map(Sum::new),
             scratch: Histogram::new(),
+            server: None,
         }
     }
 
@@ -95,6 +98,11 @@ impl Merger {
         }
         self.batches.push(batches);
         self.agents.push(start::fleet_agent(agent, self.start_ns));
+    }
+
+    /// Adds the agent on the server's host.
+    pub fn add_server(&mut self, agent: ServerAgentOutcome) {
+        self.server = Some(agent);
     }
 
     /// Adds all that `result` has, or nothing of it.
@@ -120,13 +128,15 @@ impl Merger {
 
     /// The result of all.
     pub fn finish(self) -> FleetResult {
-        let Self { plan, agents, batches, totals, pieces, mut scratch, .. } = self;
+        let Self { plan, agents, batches, totals, pieces, mut scratch, server, .. } = self;
         let pieces: Option<Pieces> = pieces.and_then(|sum| sum.finish(&mut scratch));
         let mut merged = merged::merged(&plan, &agents, totals, pieces.as_ref());
         let start_spread = start::spread(&agents);
         let overlap_share = start::overlap_share(&agents);
         merged.findings = findings::findings(&merged, &agents, start_spread, overlap_share);
         merged.findings.extend(agree::agents_disagree(&agents, &batches, plan.seed));
+        let server_agent =
+            server.map(|outcome| server::add(&mut merged, outcome, pieces.as_ref(), agents.len()));
         withhold::withhold(&mut merged);
         merged.findings.sort_by_key(|finding| (std::cmp::Reverse(finding.severity), finding.code));
         merged.verdict = Verdict::from_findings(&merged.findings);
@@ -137,6 +147,7 @@ impl Merger {
             agents,
             start_spread,
             overlap_share,
+            server_agent,
             merged,
         }
     }

@@ -5,12 +5,15 @@
 //!
 //! This crate must never open a socket, read a clock or a file, or put words on a page: values in, results out.
 //!
-//! Reading order: `latency` (one distribution), `stored` (read back from a result), `fleet` (several results).
+//! Reading order: `latency` (one distribution), `stored` (read back from a result), `server` (what a server used for each
+//! request), `fleet` (several results).
 
 mod fleet;
 mod latency;
+mod server;
 mod stored;
 
 pub use fleet::{Grid, Merger, merge, rate_ends};
 pub use latency::{Distributions, add_intervals, histogram_data, summary};
+pub use server::{add_requests, memory_growth};
 pub use stored::{DistributionError, check_distributions, distribution};

@@ -6,7 +6,7 @@ mod broker;
 mod kept;
 mod merge;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
@@ -17,11 +17,11 @@ use std::time::Duration;
 
 use prony_fleet::bus::{Bus, BusEvent, NatsBus};
 use prony_fleet::controller::{
-    AGENTS_MAX, Arrived, EVENTS_MAX, Event, Line, Outcome, RunSettings, Signer, UNATTENDED, Wanted, deadline,
-    drive, find,
+    AGENTS_MAX, Arrived, EVENTS_MAX, Event, Line, Observer, Outcome, RunSettings, Signer, UNATTENDED, Wanted,
+    deadline, drive, find,
 };
 use prony_fleet::protocol::{AgentName, ControllerKey, PAYLOAD_MAX, RunName, Subject, WirePlan};
-use prony_model::{AgentChoice, End, FleetResult, RunPlan, split};
+use prony_model::{AgentChoice, End, FleetResult, RunAgents, RunPlan, split};
 
 use crate::args::LeadArgs;
 use crate::cli_error::CliError;
@@ -50,7 +50,7 @@ pub(crate) struct Leader {
     gate: Arc<Gate>,
     interrupts: SyncSender<Line>,
     /// The processes that took part in runs before, by who was asked for.
-    known: BTreeMap<AgentChoice, Vec<(AgentName, String)>>,
+    known: BTreeMap<RunAgents, Vec<(AgentName, String)>>,
     /// Runs whose results are in no report.
     kept: Vec<KeptRun>,
     /// Why there will be no connection any more.
@@ -122,9 +122,9 @@ impl Leader {
     }
 
     /// Looks for the agents of all runs to come, so that a missing one is known before any load.
-    pub(crate) fn find(&mut self, choices: &[&AgentChoice]) -> Result<(), CliError> {
+    pub(crate) fn find(&mut self, choices: &[&RunAgents]) -> Result<(), CliError> {
         self.gate.open.store(true, Ordering::Release);
-        let wanted: Vec<Wanted> = choices.iter().map(|choice| wanted(choice)).collect();
+        let wanted: Vec<_> = choices.iter().map(|choice| (wanted(&choice.load), observer(choice))).collect();
         let found = self
             .listen()
             .and_then(|()| find(&wanted, env!("PRONY_VERSION"), &self.events).map_err(CliError::usage));
@@ -142,12 +142,14 @@ impl Leader {
     pub(crate) fn lead(
         &mut self,
         plan: &RunPlan,
-        agents: &AgentChoice,
+        agents: &RunAgents,
         show: &mut dyn FnMut(Event),
     ) -> Result<Led, CliError> {
-        let (plans, whole) = shares(plan, agents)?;
+        let (plans, whole) = shares(plan, &agents.load)?;
         let deadline = deadline(&whole).expect("invariant: shares have an end by time");
         let plans = packed(plans)?;
+        let observer =
+            observer(agents).map(|agent| Observer { agent, plan: WirePlan::observing(whole.clone()) });
         self.gate.open.store(true, Ordering::Release);
         let led = self.listen().and_then(|()| {
             if self.gate.stopped.load(Ordering::Acquire) {
@@ -156,7 +158,7 @@ impl Leader {
             let epoch = self.epoch.advance()?;
             let wanted = match self.known.get(agents) {
                 Some(processes) => Wanted::Known(processes.clone()),
-                None => wanted(agents),
+                None => wanted(&agents.load),
             };
             let run = RunName::new(&format!("r{epoch}")).expect("invariant: digits make a name");
             let mut kept = KeptRun::new(&run, &whole)?;
@@ -164,7 +166,9 @@ impl Leader {
                 run,
                 signer: Arc::new(Signer::new(Arc::clone(&self.key), epoch)),
                 wanted,
+                drained: BTreeSet::new(),
                 plans,
+                observer,
                 version: env!("PRONY_VERSION").to_owned(),
                 deadline_ms: milliseconds(deadline),
                 max_unattended_ms: milliseconds(UNATTENDED),
@@ -194,11 +198,13 @@ impl Leader {
     }
 
     /// Remembers who took part, so that the next run need not look for them; after a failure it does.
-    fn note(&mut self, agents: &AgentChoice, outcome: &Outcome) {
-        if outcome.failure.is_some() {
+    fn note(&mut self, agents: &RunAgents, outcome: &Outcome) {
+        let is_lost = outcome.observer.as_ref().is_some_and(|observer| observer.result.is_none());
+        if outcome.failure.is_some() || is_lost {
             self.known.clear();
         } else {
-            let processes = outcome.agents.iter().map(|agent| (agent.name.clone(), agent.instance.clone()));
+            let all = outcome.agents.iter().chain(&outcome.observer);
+            let processes = all.map(|agent| (agent.name.clone(), agent.instance.clone()));
             self.known.insert(agents.clone(), processes.collect());
         }
     }
@@ -296,6 +302,12 @@ fn authority(file: &Path) -> Result<String, CliError> {
 
 fn wanted(agents: &AgentChoice) -> Wanted {
     Wanted::of(agents).expect("invariant: choices have checked names")
+}
+
+/// The agent that measures the server.
+fn observer(agents: &RunAgents) -> Option<AgentName> {
+    let name = agents.server.as_ref()?;
+    Some(AgentName::new(name).expect("invariant: choices have checked names"))
 }
 
 fn milliseconds(duration: Duration) -> u64 {

@@ -9,14 +9,14 @@ mod upload;
 
 pub use journal::{Entry, Journal};
 pub use machine::{Action, Agent, Identity, Input};
-pub use serve::{AgentSettings, EVENTS_MAX, Line, ServeError, place, serve};
+pub use serve::{AgentSettings, Assignment, EVENTS_MAX, Line, ServeError, place, serve};
 pub use spool::{Spool, SpoolError, Spooled, sha256};
 
 use prony_model::RunPlan;
 
 use crate::protocol::Live;
 
-/// What puts the load on a server: the engine, which the binary plugs in.
+/// What puts the load on a server, or measures it: the engine, which the binary plugs in.
 pub trait Load: Send + Sync {
     /// Checks a plan against what this machine may do, and resolves its target once for all: the load goes to the
     /// addresses that were checked and to no others. Says why not, and what to try.
@@ -26,7 +26,14 @@ pub trait Load: Send + Sync {
     /// JSON. Blocks until the load is over.
     fn run(&self, plan: &RunPlan, at_ns: u64, live: &mut dyn FnMut(Live)) -> Result<Vec<u8>, String>;
 
-    /// Ends the load that is on, or is about to begin; `run` then returns what was measured. May be called at any time.
+    /// Checks whether the server of a plan may be measured here, and is here. Says why not, and what to try.
+    fn prepare_observation(&self, plan: RunPlan) -> Result<RunPlan, String>;
+
+    /// Measures the server of a plan that [`Self::prepare_observation`] returned, which others load from this moment of
+    /// CLOCK_MONOTONIC on, and returns a [`prony_model::ServerObservation`] as JSON. Blocks until the measured part is over.
+    fn observe(&self, plan: &RunPlan, at_ns: u64) -> Result<Vec<u8>, String>;
+
+    /// Ends what is on, or is about to begin: `run` or `observe` then returns what was measured. May be called at any time.
     fn stop(&self, reason: &str);
 }
 

@@ -14,7 +14,7 @@ use super::{Action, Agent, Identity, Input, Journal, Load, Spool, SpoolError, Sp
 use crate::bus::{Bus, BusEvent};
 use crate::clock::now_ns;
 use crate::protocol::{
-    Envelope, Heartbeat, Live, Part, Report, ResultKind, RunName, Subject, V_MINOR, WirePlan, Work,
+    Envelope, Heartbeat, Live, Part, Report, ResultKind, RunName, Subject, Task, V_MINOR, WirePlan, Work,
 };
 
 /// How often time is looked at.
@@ -34,13 +34,20 @@ pub enum Line {
     /// From the bus.
     Bus(BusEvent),
     /// A plan was checked.
-    Prepared(Box<Result<RunPlan, String>>),
+    Prepared(Box<Result<Assignment, String>>),
     /// A load goes on.
     Live(Live),
     /// A load is over.
     Ended(Result<Vec<u8>, String>),
     /// The process is to end.
     Drain,
+}
+
+/// What an agent was given to do, checked.
+#[derive(Debug, Clone)]
+pub struct Assignment {
+    task: Task,
+    plan: RunPlan,
 }
 
 /// An agent.
@@ -207,8 +214,8 @@ struct Process<'a> {
     load: &'a Arc<dyn Load>,
     bus: &'a Arc<dyn Bus>,
     sender: &'a SyncSender<Line>,
-    /// What the agent was offered, checked.
-    plan: Option<RunPlan>,
+    /// What the agent was offered.
+    plan: Option<Assignment>,
     /// Run, epoch, slice and attempt of the load that is on.
     of: Option<(RunName, u64, u32, u32)>,
     /// Results since the start.
@@ -240,13 +247,17 @@ impl Process<'_> {
             }
             Line::Bus(BusEvent::Fatal(what)) => return Err(ServeError::Bus(what)),
             Line::Prepared(outcome) => Input::Prepared(match *outcome {
-                Ok(plan) => {
-                    note(&format!("accepts a load on {}", plan.target.url));
-                    self.plan = Some(plan);
+                Ok(assignment) => {
+                    let url = &assignment.plan.target.url;
+                    note(&match assignment.task {
+                        Task::Load => format!("accepts a load on {url}"),
+                        Task::Observe => format!("will measure the server of {url}"),
+                    });
+                    self.plan = Some(assignment);
                     Ok(())
                 }
                 Err(why) => {
-                    note(&format!("refuses a load: {why}"));
+                    note(&format!("refuses a run: {why}"));
                     Err(why)
                 }
             }),
@@ -254,7 +265,7 @@ impl Process<'_> {
             Line::Ended(outcome) => {
                 self.plan = None;
                 note(match &outcome {
-                    Ok(_) => "the load is over",
+                    Ok(_) => "the run is over",
                     Err(why) => why,
                 });
                 Input::Ended(self.keep(outcome)?)
@@ -292,27 +303,37 @@ impl Process<'_> {
                 let (load, sender) = (Arc::clone(self.load), self.sender.clone());
                 let folder = self.folder.join("authorities");
                 spawn("prepare", move || {
-                    let prepared = place(*plan, &folder).and_then(|plan| load.prepare(plan));
+                    let task = plan.task();
+                    let prepared = place(*plan, &folder).and_then(|plan| match task {
+                        Task::Load => load.prepare(plan),
+                        Task::Observe => load.prepare_observation(plan),
+                    });
+                    let prepared = prepared.map(|plan| Assignment { task, plan });
                     // Nobody is there any more: the process ends.
                     drop(sender.send(Line::Prepared(Box::new(prepared))));
                 })?;
             }
             Action::Release => self.plan = None,
             Action::Start(at_ns, run, epoch, slice, attempt) => {
-                let plan = self.plan.clone().expect("invariant: what was accepted is kept");
+                let Assignment { task, plan } =
+                    self.plan.clone().expect("invariant: what was accepted is kept");
                 self.of = Some((run, epoch, slice, attempt));
                 let (load, sender) = (Arc::clone(self.load), self.sender.clone());
                 note(&format!("begins in {:.1} s", at_ns.saturating_sub(now_ns()) as f64 / 1e9));
                 spawn("load", move || {
                     let mut next_ns = 0;
-                    let outcome = load.run(&plan, at_ns, &mut |live| {
+                    let mut live = |live| {
                         let now_ns = now_ns();
                         if now_ns >= next_ns {
                             next_ns = now_ns + LIVE_NS;
                             // A view that is late is of no use later.
                             drop(sender.try_send(Line::Live(live)));
                         }
-                    });
+                    };
+                    let outcome = match task {
+                        Task::Load => load.run(&plan, at_ns, &mut live),
+                        Task::Observe => load.observe(&plan, at_ns),
+                    };
                     drop(sender.send(Line::Ended(outcome)));
                 })?;
             }
@@ -423,5 +444,39 @@ impl Heart {
         };
         thread::Builder::new().name("heartbeat".to_owned()).spawn(beat)?;
         Ok(Self { _stop: stop })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::Refusals;
+
+    fn heartbeat(work: Work, spooled: u32) -> Heartbeat {
+        let (instance, version) = ("1".to_owned(), "1.0".to_owned());
+        Heartbeat { instance, version, work, cores: 1, spooled, refused: Refusals::default() }
+    }
+
+    #[test]
+    fn an_agent_for_one_load_ends_after_it_and_not_before() {
+        let mut once = Once::default();
+        assert!(!once.is_over(&heartbeat(Work::Idle, 0), 0), "nothing has begun");
+        assert!(!once.is_over(&heartbeat(Work::Busy, 0), 1));
+        assert!(!once.is_over(&heartbeat(Work::Idle, 1), 2), "its result is not committed");
+        assert!(once.is_over(&heartbeat(Work::Idle, 0), 3));
+    }
+
+    #[test]
+    fn an_agent_for_one_load_ends_when_the_broker_is_gone_for_good() {
+        let mut once = Once::default();
+        once.note(&BusEvent::Up, 0);
+        once.note(&BusEvent::Down, 10);
+        assert!(!once.is_over(&heartbeat(Work::Idle, 0), ORPHANED_NS));
+        assert!(once.is_over(&heartbeat(Work::Idle, 1), ORPHANED_NS + 10));
+        // A load that is on has its own rule.
+        assert!(!once.is_over(&heartbeat(Work::Busy, 0), ORPHANED_NS + 10));
+        // A broker that is back is no reason.
+        once.note(&BusEvent::Up, ORPHANED_NS);
+        assert!(!Once { was_busy: false, ..once }.is_over(&heartbeat(Work::Idle, 0), 2 * ORPHANED_NS));
     }
 }

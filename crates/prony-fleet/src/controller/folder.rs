@@ -33,6 +33,9 @@ pub struct AboutRun {
     pub start_ns: u64,
     /// In the order of their shares.
     pub agents: Vec<AboutAgent>,
+    /// The agent that measures the server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observer: Option<AboutAgent>,
 }
 
 /// An agent of a run.

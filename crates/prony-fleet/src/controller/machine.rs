@@ -2,7 +2,7 @@
 
 mod phases;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::assembly::Taken;
@@ -27,14 +27,28 @@ pub struct RunSettings {
     pub signer: Arc<Signer>,
     /// Which agents.
     pub wanted: Wanted,
+    /// Agents that are to take no load, whoever asks for them.
+    pub drained: BTreeSet<AgentName>,
     /// A part of the load for each.
     pub plans: Vec<WirePlan>,
+    /// The agent that measures the server on its own host.
+    pub observer: Option<Observer>,
     /// Prony's version and commit: that of the agents, too.
     pub version: String,
     /// The load of each agent ends this long after its start, whatever happens, in milliseconds.
     pub deadline_ms: u64,
     /// And this long after the controller was last heard, in milliseconds.
     pub max_unattended_ms: u64,
+}
+
+/// The agent that measures the server on its own host: it takes part in the start and the end of the run, and its loss does
+/// not fail it.
+#[derive(Debug, Clone)]
+pub struct Observer {
+    /// Its name.
+    pub agent: AgentName,
+    /// What it measures ([`WirePlan::observing`]).
+    pub plan: WirePlan,
 }
 
 /// What happened.
@@ -76,7 +90,12 @@ pub enum Action {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// These agents take part.
-    Chosen(Vec<AgentName>),
+    Chosen {
+        /// Those that load, in the order of their shares.
+        agents: Vec<AgentName>,
+        /// The one that measures the server.
+        observer: Option<AgentName>,
+    },
     /// An agent's clock was compared.
     Ready(AgentName, Offset),
     /// The load will begin.
@@ -94,6 +113,8 @@ pub enum Event {
     Back(AgentName),
     /// An agent's result arrived.
     Result(AgentName),
+    /// The agent that measures the server has no figures; the run goes on.
+    ObserverLost(String),
     /// The run is given up.
     GivenUp(String),
     /// Something about the connection to the bus.
@@ -132,12 +153,13 @@ pub struct Controller {
 
 impl Controller {
     /// One that looks for its agents from now on.
-    pub fn new(settings: RunSettings, now_ns: u64) -> Self {
+    pub fn new(mut settings: RunSettings, now_ns: u64) -> Self {
+        let discovery = Discovery::new(std::mem::take(&mut settings.drained), now_ns);
         Self {
             settings,
             slots: Vec::new(),
             places: BTreeMap::new(),
-            phase: Phase::Discovering(Discovery::new(now_ns)),
+            phase: Phase::Discovering(discovery),
             commands: 0,
             beat_ns: now_ns,
             start_ns: None,
@@ -235,7 +257,7 @@ impl Controller {
                 let why = format!("the agent {} refused: {}", slot.name, shown(&why));
                 slot.state = SliceState::Refused;
                 slot.failure = Some(why.clone());
-                self.give_up(why, now_ns, actions);
+                self.fail(place, why, now_ns, actions);
             }
             _ => {}
         }
@@ -301,7 +323,7 @@ impl Controller {
         actions.push(Action::Show(Event::Result(slot.name.clone())));
         self.send(place, &Command::Committed { result }, now_ns, actions);
         if let Some(why) = failed {
-            self.give_up(why, now_ns, actions);
+            self.fail(place, why, now_ns, actions);
         }
     }
 
@@ -355,7 +377,17 @@ impl Controller {
         slot.state = SliceState::Lost;
         slot.pending = None;
         slot.failure = Some(why.clone());
-        self.give_up(why, now_ns, actions);
+        self.fail(place, why, now_ns, actions);
+    }
+
+    /// The agent at `place` has failed, and the run with it; but once the load is on, not with the one that measures the
+    /// server.
+    fn fail(&mut self, place: usize, why: String, now_ns: u64, actions: &mut Vec<Action>) {
+        if !self.slots[place].observes || self.is_before_load() {
+            self.give_up(why, now_ns, actions);
+        } else {
+            actions.push(Action::Show(Event::ObserverLost(why)));
+        }
     }
 
     /// Sends a command until it is answered.

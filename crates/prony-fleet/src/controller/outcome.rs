@@ -1,6 +1,6 @@
 //! What came of a run.
 
-use prony_model::{Absence, AbsenceKind, AgentOutcome, ClockOffset};
+use prony_model::{Absence, AbsenceKind, AgentOutcome, ClockOffset, ServerAgentOutcome};
 
 use super::slot::SliceState;
 use crate::clock::Offset;
@@ -45,6 +45,8 @@ pub struct AgentResult {
 pub struct Outcome {
     /// In the order in which the load was split.
     pub agents: Vec<AgentResult>,
+    /// The one that measured the server.
+    pub observer: Option<AgentResult>,
     /// The planned start on the controller's monotonic clock, if it came to that.
     pub start_ns: Option<u64>,
     /// Why the run was given up.
@@ -66,6 +68,24 @@ impl AgentResult {
     }
 }
 
+/// What came of the agent `name` that measured the server: what it found out, or `otherwise`.
+pub fn server_outcome(
+    name: &str,
+    clock: Option<ClockOffset>,
+    result: Option<(ResultKind, &[u8])>,
+    otherwise: Absence,
+) -> ServerAgentOutcome {
+    let result = match result {
+        Some((ResultKind::Finished, json)) => serde_json::from_slice(json).map_err(unreadable),
+        Some((ResultKind::Failed, _)) | None => Err(otherwise),
+    };
+    ServerAgentOutcome { name: name.to_owned(), clock, result }
+}
+
+fn unreadable(error: impl std::fmt::Display) -> Absence {
+    Absence { kind: AbsenceKind::Failed, reason: format!("its result can't be read: {error}") }
+}
+
 /// What came of the agent `name`, for the merge: its result, or `otherwise`.
 pub fn agent_outcome(
     name: &str,
@@ -73,10 +93,6 @@ pub fn agent_outcome(
     result: Option<(ResultKind, &[u8])>,
     otherwise: Absence,
 ) -> AgentOutcome {
-    let unreadable = |error: String| Absence {
-        kind: AbsenceKind::Failed,
-        reason: format!("its result can't be read: {error}"),
-    };
     let result = match result {
         Some((ResultKind::Finished, json)) => std::str::from_utf8(json)
             .map_err(|error| error.to_string())

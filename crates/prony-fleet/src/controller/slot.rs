@@ -2,15 +2,18 @@
 
 use super::assembly::Assembly;
 use crate::clock::Offset;
-use crate::protocol::{AgentName, Command, ResultKind, WirePlan};
+use crate::protocol::{AgentName, Command, ResultKind, Task, WirePlan};
 
 /// An agent of the run.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own, in any combination")]
 pub(super) struct Slot {
     pub(super) name: AgentName,
     /// The process that was there when the run began.
     pub(super) instance: String,
     pub(super) plan: WirePlan,
+    /// Whether it measures the server, and puts no load on it.
+    pub(super) observes: bool,
     pub(super) state: SliceState,
     pub(super) heard_ns: u64,
     pub(super) suspect: bool,
@@ -27,6 +30,8 @@ pub(super) struct Slot {
     pub(super) committed: Option<String>,
     /// Whether the agent was heard to have deleted its copy.
     pub(super) settled: bool,
+    /// Whether it was asked to end, where it measures the server and no load is left.
+    pub(super) asked_to_end: bool,
     pub(super) failure: Option<String>,
 }
 
@@ -72,6 +77,7 @@ impl Slot {
         Self {
             name,
             instance,
+            observes: plan.task() == Task::Observe,
             plan,
             state: SliceState::Offered,
             heard_ns: now_ns,
@@ -84,6 +90,7 @@ impl Slot {
             assembly_id: None,
             committed: None,
             settled: false,
+            asked_to_end: false,
             failure: None,
         }
     }

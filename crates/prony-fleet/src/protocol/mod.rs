@@ -18,7 +18,7 @@ pub use command::{Command, Offer};
 pub use envelope::{Envelope, ID_MAX, PAYLOAD_MAX, V_MINOR};
 pub use error::ProtocolError;
 pub use keys::{ControllerKey, KeyError, PublicKey};
-pub use plan::WirePlan;
+pub use plan::{Task, WirePlan};
 pub use replay::ReplayWindow;
 pub use report::{
     Answer, Heartbeat, Live, PART_BYTES, Part, RESULT_BYTES_MAX, Refusals, Report, ResultKind, Work,

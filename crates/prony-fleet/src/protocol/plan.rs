@@ -5,14 +5,27 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use prony_model::{Feed, FeedRows, RequestPlan, RunPlan};
+use prony_model::{Body, Checks, Feed, FeedRows, RequestPlan, RunPlan, Target};
 use serde::{Deserialize, Serialize};
 
 use super::ProtocolError;
 
+/// What an agent does with a plan.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Task {
+    /// Puts its share of the load on the server.
+    #[default]
+    Load,
+    /// Measures the server, on the server's host, and sends it nothing.
+    Observe,
+}
+
 /// A plan with all that an agent needs. Never stored.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct WirePlan {
+    #[serde(default, skip_serializing_if = "is_load")]
+    task: Task,
     plan: RunPlan,
     headers: Vec<(String, String)>,
     /// Of each step of each flow of a scenario, in their order.
@@ -24,6 +37,11 @@ pub struct WirePlan {
     /// The rows of each feed of a scenario, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     feeds: Vec<WireFeed>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_load(task: &Task) -> bool {
+    *task == Task::Load
 }
 
 /// The rows of a feed.
@@ -63,7 +81,28 @@ impl WirePlan {
         let step_headers = steps.map(|step| step.headers.clone()).collect();
         let feeds = plan.scenario.iter().flat_map(|scenario| &scenario.feeds);
         let feeds = feeds.map(|feed| WireFeed::pack(&feed.data)).collect();
-        Self { plan, headers, step_headers, authorities: Vec::new(), feeds }
+        Self { task: Task::Load, plan, headers, step_headers, authorities: Vec::new(), feeds }
+    }
+
+    /// Packs what is needed to measure the server of `plan`: no request is described, nor anything secret.
+    pub fn observing(plan: RunPlan) -> Self {
+        let target = Target { tls: None, ..plan.target };
+        let request = RequestPlan { headers: Vec::new(), body: Body::default(), ..plan.request };
+        let plan = RunPlan {
+            target,
+            request,
+            scenario: None,
+            share: None,
+            checks: Checks::default(),
+            sources: Vec::new(),
+            ..plan
+        };
+        Self { task: Task::Observe, ..Self::pack(plan) }
+    }
+
+    /// What it is for.
+    pub fn task(&self) -> Task {
+        self.task
     }
 
     /// With what is in the files of authorities that the plan names, in their order.
@@ -84,7 +123,7 @@ impl WirePlan {
 
     /// The plan, as it was packed.
     pub fn unpack(self) -> Result<RunPlan, ProtocolError> {
-        let Self { mut plan, headers, step_headers, authorities: _, feeds: rows } = self;
+        let Self { task: _, mut plan, headers, step_headers, authorities: _, feeds: rows } = self;
         plan.request = RequestPlan { headers, ..plan.request };
         let flows = plan.scenario.iter_mut().flat_map(|scenario| &mut scenario.flows);
         let mut steps: Vec<_> = flows.flat_map(|flow| &mut flow.steps).collect();

@@ -8,8 +8,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use prony_fleet::protocol::{
-    Answer, Command, Envelope, Heartbeat, Live, Offer, Part, Refusals, Report, ResultKind, V_MINOR, WirePlan,
-    Work,
+    Answer, Command, Envelope, Heartbeat, Live, Offer, Part, Refusals, Report, ResultKind, Task, V_MINOR,
+    WirePlan, Work,
 };
 use prony_model::{Feed, FeedEnd, FeedOrder, FeedRows, RunPlan, Scenario, SessionConnections};
 use serde::Serialize;
@@ -118,6 +118,19 @@ fn an_offer_has_the_secrets_and_a_stored_plan_has_not() {
     };
     assert_eq!(read.plan.clone().unpack().expect("a plan"), plan());
     assert!(!format!("{read:?}").contains("secret"), "{read:?}");
+}
+
+#[test]
+fn an_agent_that_measures_the_server_learns_no_secret() {
+    let wire = WirePlan::observing(plan());
+    let sent = serde_json::to_string(&wire).expect("JSON");
+    assert!(!sent.contains("secret") && sent.contains("\"task\":\"observe\""), "{sent}");
+    let read: WirePlan = serde_json::from_str(&sent).expect("what was sent");
+    assert_eq!((read.task(), WirePlan::pack(plan()).task()), (Task::Observe, Task::Load));
+    let read = read.unpack().expect("a plan");
+    let window = |plan: &RunPlan| (plan.target.url.clone(), plan.warmup, plan.end);
+    assert_eq!(window(&read), window(&plan()));
+    assert_eq!((read.request.headers, read.share), (Vec::new(), None));
 }
 
 #[test]

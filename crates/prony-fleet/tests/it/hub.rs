@@ -1,5 +1,6 @@
 //! An agent and a controller as threads of one process, over the bus in memory.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
@@ -34,6 +35,14 @@ impl Load for Sleeper {
         *self.begun_at.lock().expect("no panic") = Some(prony_fleet::clock::now_ns());
         live(Live { phase: "measure".to_owned(), elapsed_ms: 0, done: 1, failed: 0, rate_per_s: 1.0 });
         Ok(b"{}".to_vec())
+    }
+
+    fn prepare_observation(&self, _: RunPlan) -> Result<RunPlan, String> {
+        Err("there is no server".to_owned())
+    }
+
+    fn observe(&self, _: &RunPlan, _: u64) -> Result<Vec<u8>, String> {
+        unreachable!("it was not prepared")
     }
 
     fn stop(&self, _: &str) {
@@ -73,7 +82,9 @@ fn a_run_from_end_to_end() {
         run: run("r1"),
         signer: Arc::new(Signer::new(Arc::new(key), 5)),
         wanted: Wanted::Any(2),
+        drained: BTreeSet::new(),
         plans: vec![wire_plan(); 2],
+        observer: None,
         version: "1".to_owned(),
         deadline_ms: 10_000,
         max_unattended_ms: 10_000,

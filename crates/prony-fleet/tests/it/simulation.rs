@@ -93,6 +93,62 @@ fn a_bad_network_costs_time_and_nothing_else() {
 }
 
 #[test]
+fn the_server_is_measured_until_no_load_is_left() {
+    let world = |seed, rng: &mut Pcg64| {
+        let faults = Faults {
+            lost: rng.random_range(0..5),
+            repeated: 5,
+            delay_ms: 10,
+            load_ms: 3_000,
+            observes_ms: Some(rng.random_range(1_000..60_000)),
+            ..Faults::default()
+        };
+        World::new(seed, rng.random_range(2..5), faults)
+    };
+    for_all_seeds(world, |seen| {
+        let outcome = seen.outcome.as_ref().expect("an outcome");
+        assert_eq!(outcome.failure, None);
+        assert!(outcome.agents.iter().all(|agent| agent.result == Some(ResultKind::Finished)));
+        let observer = outcome.observer.as_ref().expect("the last agent");
+        assert_eq!((observer.result, &observer.failure), (Some(ResultKind::Finished), &None));
+        assert!(seen.stored.contains_key(&outcome.agents.len()));
+        // The start, 3 s of load, what is lost and sent again: far from a minute.
+        assert!(seen.now_ns < 40_000 * MS, "it ended with the load: {} ms", seen.now_ns / MS);
+    });
+}
+
+#[test]
+fn without_the_agent_that_measures_the_server_a_run_goes_on() {
+    let world = |seed, rng: &mut Pcg64| {
+        let crash_ms = rng.random_range(3_000..15_000);
+        let back_ms = rng.random_bool(0.5).then(|| rng.random_range(100..20_000));
+        let faults = Faults {
+            lost: rng.random_range(0..5),
+            repeated: 5,
+            delay_ms: 10,
+            load_ms: 10_000,
+            observes_ms: Some(10_000),
+            crash: Some((2, crash_ms, back_ms)),
+            ..Faults::default()
+        };
+        World::new(seed, 3, faults)
+    };
+    for_all_seeds(world, |seen| {
+        let outcome = seen.outcome.as_ref().expect("an outcome");
+        if let Some(why) = &outcome.failure {
+            // Before the load began.
+            assert!(why.contains("a2") && !seen.stored.contains_key(&2), "{why}");
+        } else {
+            let finished = |place: usize| outcome.agents[place].result == Some(ResultKind::Finished);
+            assert!(finished(0) && finished(1));
+            let observer = outcome.observer.as_ref().expect("the last agent");
+            assert_eq!(observer.result.is_some(), seen.stored.contains_key(&2));
+            assert!(observer.result.is_some() || observer.failure.is_some(), "{observer:?}");
+        }
+    });
+}
+
+#[test]
 fn a_crashed_agent_fails_the_run_with_its_name() {
     let world = |seed, rng: &mut Pcg64| {
         let crash_ms = rng.random_range(3_000..12_000);
@@ -316,6 +372,7 @@ fn everything_at_once() {
         let silence = maybe(|rng| (0, rng.random_range(0..12_000), rng.random_range(0..9_000)));
         let orphaned = maybe(|rng| (0, rng.random_range(0..12_000), 0));
         let faults = Faults {
+            observes_ms: rng.random_bool(0.3).then(|| rng.random_range(500..25_000)),
             lost: rng.random_range(0..10),
             repeated: rng.random_range(0..10),
             replayed: rng.random_range(0..10),

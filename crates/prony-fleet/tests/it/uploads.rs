@@ -1,5 +1,6 @@
 //! A foreign agent's parts: the controller assembles what is whole and nothing else. Through the machine, as it arrives.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use prony_fleet::controller::{Action, Controller, Input, RunSettings, Signer, Wanted};
@@ -24,7 +25,9 @@ impl Run {
             run: run("r1"),
             signer: Arc::new(Signer::new(Arc::new(key), 5)),
             wanted: Wanted::Any(1),
+            drained: BTreeSet::new(),
             plans: vec![wire_plan()],
+            observer: None,
             version: "1".to_owned(),
             deadline_ms: 1_000,
             max_unattended_ms: 1_000,

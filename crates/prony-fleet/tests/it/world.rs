@@ -6,14 +6,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use prony_fleet::agent::{self, Agent, Entry, Identity, Spooled};
-use prony_fleet::controller::{self, Controller, Outcome, RunSettings, Signer, Wanted};
+use prony_fleet::controller::{self, Controller, Observer, Outcome, RunSettings, Signer, Wanted};
 use prony_fleet::protocol::{
-    AgentName, Envelope, Live, PART_BYTES, Part, PublicKey, Report, ResultKind, RunName, Subject,
+    AgentName, Envelope, Live, PART_BYTES, Part, PublicKey, Report, ResultKind, RunName, Subject, Task,
+    WirePlan,
 };
 use rand::{RngExt as _, SeedableRng as _};
 use rand_pcg::Pcg64;
 
-use crate::fixture::{agent as name, key, run, sha256, wire_plan};
+use crate::fixture::{agent as name, key, plan as run_plan, run, sha256, wire_plan};
 
 const MS: u64 = 1_000_000;
 const TICK_NS: u64 = 50 * MS;
@@ -52,6 +53,8 @@ pub(crate) struct Faults {
     pub(crate) replayed: u32,
     /// Of messages, in percent: a byte is another one when it arrives.
     pub(crate) damaged: u32,
+    /// The last agent measures the server, for so many milliseconds at most.
+    pub(crate) observes_ms: Option<u64>,
 }
 
 /// The epoch of the first controller.
@@ -143,11 +146,19 @@ impl World {
         let public = key.public();
         let names: Vec<AgentName> = (0..agents).map(|place| name(&format!("a{place}"))).collect();
         let key = Arc::new(key);
+        let (loading, observer) = match (faults.observes_ms, names.split_last()) {
+            (Some(_), Some((observer, loading))) => (loading, Some(observer)),
+            _ => (names.as_slice(), None),
+        };
+        let observer =
+            observer.map(|agent| Observer { agent: agent.clone(), plan: WirePlan::observing(run_plan()) });
         let settings = |name: &str, epoch| RunSettings {
             run: run(name),
             signer: Arc::new(Signer::new(Arc::clone(&key), epoch)),
-            wanted: Wanted::Names(names.clone()),
-            plans: vec![wire_plan(); agents],
+            wanted: Wanted::Names(loading.to_vec()),
+            drained: BTreeSet::new(),
+            plans: vec![wire_plan(); loading.len()],
+            observer: observer.clone(),
             version: "1".to_owned(),
             deadline_ms: DEADLINE_MS,
             max_unattended_ms: UNATTENDED_MS,
@@ -394,11 +405,13 @@ impl World {
 
     fn act(&mut self, place: usize, action: agent::Action) {
         let now_ns = self.now_ns;
+        let is_observer = self.faults.observes_ms.is_some() && place + 1 == self.agents.len();
         let agent = &mut self.agents[place];
         match action {
             agent::Action::Publish(subject, bytes) => self.send(&subject, &bytes),
             agent::Action::Journal(entry) => agent.journal.push(entry),
             agent::Action::Prepare(plan) => {
+                assert_eq!(plan.task() == Task::Observe, is_observer);
                 plan.unpack().expect("a plan");
                 self.feed(place, agent::Input::Prepared(Ok(())));
             }
@@ -409,7 +422,8 @@ impl World {
                 let new = self.begun.insert((place, run.clone(), slice, attempt));
                 assert!(new, "a slice is begun once");
                 self.starts_ns.push(start_ns);
-                let end_ns = start_ns + self.faults.load_ms * MS;
+                let observes_ms = self.faults.observes_ms.filter(|_| is_observer);
+                let end_ns = start_ns + observes_ms.unwrap_or(self.faults.load_ms) * MS;
                 agent.loading = Some(Loading { of: (run, epoch, slice, attempt), start_ns, end_ns });
                 let live =
                     Live { phase: "measure".to_owned(), elapsed_ms: 0, done: 0, failed: 0, rate_per_s: 0.0 };

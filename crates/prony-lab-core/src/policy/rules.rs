@@ -102,7 +102,7 @@ impl Rules {
     }
 }
 
-fn every<T>(
+pub(super) fn every<T>(
     list: &'static str,
     entries: &[String],
     read: impl Fn(&str) -> Result<T, RulesError>,
@@ -180,7 +180,7 @@ pub(super) struct PortRange {
 }
 
 impl PortRange {
-    fn read(text: &str) -> Result<Self, RulesError> {
+    pub(super) fn read(text: &str) -> Result<Self, RulesError> {
         let port = |text: &str| text.trim().parse::<u16>().ok().filter(|port| *port > 0);
         let (first, last) = text.split_once('-').unwrap_or((text, text));
         match (port(first), port(last)) {

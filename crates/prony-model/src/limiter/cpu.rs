@@ -101,7 +101,7 @@ pub(super) fn server(facts: &Facts) -> Option<Limiter> {
         return None;
     }
     if !has_its_core(top) {
-        return Some(cores_are_taken(facts));
+        return Some(if facts.here { cores_are_taken(facts) } else { hosts_cores_are_taken(facts, server) });
     }
     let busy = server.busiest.iter().filter(|thread| is_saturated(**thread)).count();
     if busy as f64 >= server.cpus || server.cores >= 0.9 * server.cpus {
@@ -205,6 +205,29 @@ fn cores_are_taken(facts: &Facts) -> Limiter {
     }
 }
 
+/// The same on a host that the server has to itself: what else runs there is not among the facts.
+fn hosts_cores_are_taken(facts: &Facts, server: &Server) -> Limiter {
+    if server.all_cores() >= MAJORITY * server.cpus {
+        return all_cores(facts, server);
+    }
+    let top = server.top();
+    limiter(
+        LimiterKind::Machine,
+        format!(
+            "the server's machine: a thread of the server waited for a core for {} of the time, while the server used {:.1} of \
+             its {}; for twice the rate the server needs a machine of its own",
+            percent(top.wait.min(1.0)),
+            server.all_cores(),
+            plural(whole(server.cpus), "core")
+        ),
+        &[
+            ("server_cores", server.all_cores(), "cores"),
+            ("cores", server.cpus, "cores"),
+            ("waited", top.wait, "share"),
+        ],
+    )
+}
+
 /// The hypervisor and other programs have the cores.
 pub(super) fn machine(facts: &Facts, foreign: f64) -> Limiter {
     let others = (foreign - facts.stolen_cores).max(0.0);
@@ -239,7 +262,7 @@ fn all_cores(facts: &Facts, server: &Server) -> Limiter {
             format!(
                 "what the server depends on: {name} used {cores:.1} of {}, {} per request; for twice the rate it takes \
                  twice the cores or half that time",
-                plural(whole(facts.cpus), "core"),
+                plural(whole(if facts.here { facts.cpus } else { server.cpus }), "core"),
                 per_request(*cores)
             ),
             &[("dependant_cores", *cores, "cores"), ("server_cores", server.cores, "cores")],

@@ -1,7 +1,7 @@
 //! The numbers of a run that show what limited it, as shares and cores.
 
 use super::users::{InCompany, Users};
-use crate::{LatencySummary, Load, RunResult, SoloRequests};
+use crate::{LatencySummary, Load, RunResult, ServerUse, SoloRequests};
 
 /// CPU time of all cores of which their use is known well enough, seconds: a hundred ticks.
 const BUSY_S_MIN: f64 = 1.0;
@@ -190,23 +190,30 @@ impl Facts {
             client_cores: result.client.cpu_s / wall_s,
             client: threads.max_by(|a, b| a.demand().total_cmp(&b.demand())).unwrap_or_default(),
             capacity_share: result.calibration.as_ref().map(|used| used.share),
-            here: result.server.is_some() || result.is_target_here(),
+            here: match &result.server {
+                Some(server) => server.agent.is_none(),
+                None => result.is_target_here(),
+            },
             overflows: machine
                 .listen_overflows
                 .unwrap_or_default()
                 .max(machine.listen_drops.unwrap_or_default()),
             io_pressure: machine.io_pressure_share,
             link_share: link_share(result),
-            server: server(result, stolen),
+            server: result.server.as_ref().map(|used| {
+                // What is known to be stolen was stolen on the client's machine.
+                let stolen = if used.agent.is_none() { stolen } else { Stolen(0.0) };
+                server(used, stolen)
+            }),
         }
     }
 
-    /// Cores that neither client nor server used: other programs and the hypervisor. `None` where the server's
-    /// own use is not known, and so is theirs.
+    /// Cores of the client's machine that neither client nor server used: other programs and the hypervisor. `None` where
+    /// the use by a server on that machine is not known, and so is theirs.
     pub(super) fn foreign_cores(&self) -> Option<f64> {
         let server = match (&self.server, self.here) {
-            (Some(server), _) => server.all_cores(),
-            (None, false) => 0.0,
+            (Some(server), true) => server.all_cores(),
+            (_, false) => 0.0,
             (None, true) => return None,
         };
         Some((self.used_cores? - self.client_cores - server).max(0.0) + self.stolen_cores)
@@ -224,8 +231,7 @@ impl Facts {
     }
 }
 
-fn server(result: &RunResult, stolen: Stolen) -> Option<Server> {
-    let used = result.server.as_ref()?;
+fn server(used: &ServerUse, stolen: Stolen) -> Server {
     let wall_s = used.wall_s.max(1e-9);
     let own = &used.own;
     let busiest: Vec<Thread> = own
@@ -239,7 +245,7 @@ fn server(result: &RunResult, stolen: Stolen) -> Option<Server> {
         let name = format!("{} at {}", processes.name, dependant.address);
         (name, processes.cpu_s / wall_s, processes.busiest_thread_share.unwrap_or_default())
     });
-    Some(Server {
+    Server {
         cores: own.cpu_s / wall_s,
         wait_cores: own.run_queue_wait_s.unwrap_or_default() / wall_s,
         cpus: f64::from(used.cpus.max(1)),
@@ -249,7 +255,7 @@ fn server(result: &RunResult, stolen: Stolen) -> Option<Server> {
             / wall_s,
         disk_bytes_per_request: disk as f64 / used.requests.max(1) as f64,
         dependant,
-    })
+    }
 }
 
 /// The busier direction's bits per second as a share of what the link carries.

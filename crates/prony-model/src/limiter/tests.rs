@@ -89,6 +89,26 @@ fn check(change: impl FnOnce(&mut Facts), kind: LimiterKind, words: &str) {
 }
 
 #[test]
+fn a_server_on_a_host_of_its_own() {
+    const FULL: &[Thread] = &[Thread { cpu: 0.99, wait: 0.0 }, Thread { cpu: 0.98, wait: 0.0 }];
+    const CROWDED: &[Thread] = &[Thread { cpu: 0.66, wait: 0.33 }, Thread { cpu: 0.65, wait: 0.33 }];
+    const DISPLACED: &[Thread] = &[Thread { cpu: 0.5, wait: 0.45 }];
+    const ONE: &[Thread] = &[Thread { cpu: 0.97, wait: 0.0 }];
+    let elsewhere = |threads: &'static [Thread]| {
+        move |facts: &mut Facts| {
+            facts.here = false;
+            busy(facts, threads);
+            // Of the clients' machines nothing is known.
+            facts.used_cores = None;
+        }
+    };
+    check(elsewhere(FULL), LimiterKind::ServerCpu, "it used 2.0 of 2 cores");
+    check(elsewhere(CROWDED), LimiterKind::ServerCpu, "it used 1.3 of 2 cores");
+    check(elsewhere(DISPLACED), LimiterKind::Machine, "waited for a core for 45 % of the time");
+    check(elsewhere(ONE), LimiterKind::ServerThread, "97 %");
+}
+
+#[test]
 fn the_chosen_rate() {
     let asked = |asked: f64| move |facts: &mut Facts| facts.asked_rate = Some(asked);
     check(asked(401.0), LimiterKind::ChosenRate, "401 /s were asked for and answered");

@@ -9,6 +9,7 @@ pub(crate) fn server() -> ServerUse {
     let interval = Some(Interval { low: 70.0, high: 72.0, indicative: false });
     let figure = Some(ServerFigure { value: 71.3, interval, requests: 70 });
     ServerUse {
+        agent: None,
         found_by: ServerFoundBy::ListeningSocket,
         cpus: 2,
         wall_s: 10.0,

@@ -27,6 +27,7 @@ fn result(agents: Vec<FleetAgent>) -> FleetResult {
         agents,
         start_spread: Some(StartSpread { spread_ns: 150_000, bound_ns: 240_000 }),
         overlap_share: Some(0.9999),
+        server_agent: None,
         merged,
     }
 }

@@ -193,6 +193,7 @@ mod tests {
                     agents: vec![agent.clone(), agent],
                     start_spread: None,
                     overlap_share: None,
+                    server_agent: None,
                     merged: merged.clone(),
                 };
                 assert_eq!(passing_causes(&causes(&fleet)), expected, "{of_agent:?} {together:?}");

@@ -1,7 +1,7 @@
 use std::cell::Cell as Shared;
 
 use prony_model::{
-    AgentChoice, ExecEvent, ExecPlan, ExecResult, Finding, FindingCode, FleetResult, ProbePlan, ProbeResult,
+    ExecEvent, ExecPlan, ExecResult, Finding, FindingCode, FleetResult, ProbePlan, ProbeResult, RunAgents,
     RunEvent, RunPlan, RunResult, Severity, Verdict, from_json,
 };
 
@@ -117,7 +117,7 @@ impl Runner for Invalid {
     fn run_on_agents(
         &mut self,
         _: &RunPlan,
-        _: &AgentChoice,
+        _: &RunAgents,
         _: &mut dyn FnMut(RunEvent),
     ) -> Result<FleetResult, RunnerError> {
         unreachable!("no cell of these tests has agents")

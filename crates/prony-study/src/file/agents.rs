@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use prony_model::{AGENTS_MAX, AgentChoice, RunPlan, split};
+use prony_model::{AGENTS_MAX, AgentChoice, RunPlan, check_agent_name, split};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
@@ -17,6 +17,21 @@ use super::tree::Section;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "Written")]
 pub(super) struct AgentsKey(pub(super) Option<AgentChoice>);
+
+/// The name of the agent that measures the servers.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(try_from = "String")]
+#[schemars(with = "String", inline)]
+pub(super) struct ServerAgentKey(pub(super) String);
+
+impl TryFrom<String> for ServerAgentKey {
+    type Error = Carried;
+
+    fn try_from(name: String) -> Result<Self, Carried> {
+        check_agent_name(&name)?;
+        Ok(Self(name))
+    }
+}
 
 /// What may stand there.
 #[derive(Deserialize)]

@@ -16,7 +16,7 @@ pub(super) use load::{
     ProbeKeys, RunKeys,
 };
 
-use super::agents::AgentsKey;
+use super::agents::{AgentsKey, ServerAgentKey};
 use super::scalar::{CountU32, DurationArg, Scalar, Share, Statuses};
 use super::tls::TlsKeys;
 
@@ -47,6 +47,8 @@ pub(super) struct StudyKeys {
     pub(super) pause: Option<DurationArg>,
     /// Agents that share the load of every run: how many, or their names; those of a load come first.
     pub(super) agents: Option<AgentsKey>,
+    /// The agent on the targets' host that measures what they use, beside `agents`.
+    pub(super) server_agent: Option<ServerAgentKey>,
     /// The NATS server between this process and agents; nats://127.0.0.1:4222 if absent.
     pub(super) nats: Option<String>,
     /// What is required of every cell that has the figure, such as "response.p99 < 50ms" and "checks > 99.9%".

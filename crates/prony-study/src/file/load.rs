@@ -5,7 +5,7 @@ use std::path::Path;
 
 use prony_model::{
     BodyCheck, DriverChoice, Http2Choice, KernelClock, LoadKind, Problem, RequestOptions, RetryOptions,
-    RunOptions, Target, source_addresses,
+    RunAgents, RunOptions, Target, source_addresses,
 };
 use schemars::{JsonSchema, SchemaGenerator};
 use toml::Spanned;
@@ -201,6 +201,11 @@ fn run(section: &Section<'_>, context: &Context<'_>, mistakes: &mut Mistakes) ->
         agents::check(section, &plan, agents, mistakes)?;
         words = format!("{words}, by {agents}");
     }
+    let agents = agents.map(|load| RunAgents::new(load, context.server_agent.map(str::to_owned)));
+    let agents = match agents.transpose() {
+        Ok(agents) => agents,
+        Err(problem) => return refused(section, problem, mistakes),
+    };
     let url = Template(format!("{{url}}{path}"));
     let calibration = keys.calibration.unwrap_or(true);
     Some((CellLoad::Run { url, options: Box::new(options), calibration, agents }, words))

@@ -181,9 +181,15 @@ fn form(
         mistakes.add(section.span("retries"), format!("{retries} retries are too many"), "100 are the most");
     }
     let agents = keys.agents.as_ref().and_then(|agents| agents.0.as_ref());
-    let context = Context { folder: &folder, host: &overrides.host, agents };
+    let server_agent = keys.server_agent.as_ref().map(|key| key.0.as_str());
+    let context = Context { folder: &folder, host: &overrides.host, agents, server_agent };
     let mut made = Made::default();
     let cells = cells(&matrix, &entries, &loads, &mut made, &context, mistakes);
+    let loads_by_agents = |cell: &Cell| matches!(&cell.load, CellLoad::Run { agents: Some(_), .. });
+    if server_agent.is_some() && mistakes.is_empty() && !cells.iter().any(loads_by_agents) {
+        let message = "`server-agent` measures servers that agents load, and no load has `agents`";
+        mistakes.add(section.span("server-agent"), message, "leave it out, or name agents: agents = \"a,b\"");
+    }
     if !mistakes.is_empty() {
         return None;
     }

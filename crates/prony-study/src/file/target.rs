@@ -250,6 +250,8 @@ pub(super) struct Context<'a> {
     pub(super) host: &'a Host,
     /// Those that share loads which name none.
     pub(super) agents: Option<&'a AgentChoice>,
+    /// The agent that measures the server beside them.
+    pub(super) server_agent: Option<&'a str>,
 }
 
 fn target(

@@ -346,6 +346,8 @@ fn agents_are_those_of_the_load_or_of_the_study() {
     assert_eq!(top("'a'", "agents = 0\n[loads.y]\n[loads.z]\nkind = 'probe'\n"), ["none", "agent a", "none"]);
     let axis = format!("{LEAST}[matrix]\nagents = [0, 'a', 'a,b']\n");
     assert_eq!(agents(&axis), ["none", "agent a", "agents a, b"]);
+    let measured = agents(&format!("server-agent = 't'\n{axis}"));
+    assert_eq!(measured, ["none", "agent a, server measured by t", "agents a, b, server measured by t"]);
     let study = read(&format!("nats = 'nats://192.0.2.1:4222'\n{axis}"));
     assert_eq!(study.nats.as_deref(), Some("nats://192.0.2.1:4222"));
     let asked: Vec<String> = study.agents().iter().map(ToString::to_string).collect();
@@ -372,5 +374,13 @@ fn agents_that_cannot_share_a_load() {
     ] {
         let found = mistakes_of(keys);
         assert!(found.contains(expected), "{keys}: {found}");
+    }
+    for (top, expected) in [
+        ("server-agent = 't'\n", "no load has `agents`"),
+        ("server-agent = '7'\n", "`7` is no name of an agent"),
+        ("agents = 'a,t'\nserver-agent = 't'\n", "the agent t can't load the server and measure it"),
+    ] {
+        let found = mistakes(&format!("{top}{LEAST}")).concat();
+        assert!(found.contains(expected), "{top}: {found}");
     }
 }

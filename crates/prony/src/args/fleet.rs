@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use prony_fleet::protocol::AgentName;
-use prony_model::{AgentChoice, Problem, check_agent_name};
+use prony_model::{AgentChoice, Problem, RunAgents, check_agent_name};
 
 /// The agents of a run.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -12,8 +12,19 @@ pub(crate) struct FleetArgs {
     /// Have these agents put the load on the server together: `a,b`; or any so many: `3`
     #[arg(long, value_name = "AGENTS", value_parser = AgentChoice::parse, hide_short_help = true)]
     pub(crate) agents: Option<AgentChoice>,
+    /// Have this agent, on the server's host, measure what the server uses
+    #[arg(long, value_name = "AGENT", requires = "agents", hide_short_help = true)]
+    pub(crate) server_agent: Option<String>,
     #[command(flatten)]
     pub(crate) lead: LeadArgs,
+}
+
+impl FleetArgs {
+    /// The agents of a run, where it has some.
+    pub(crate) fn agents(&self) -> Result<Option<RunAgents>, Problem> {
+        let agents = self.agents.clone().map(|load| RunAgents::new(load, self.server_agent.clone()));
+        agents.transpose()
+    }
 }
 
 /// How agents are reached, and who leads them.

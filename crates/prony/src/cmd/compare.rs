@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use prony_engine::Control;
 use prony_model::{
-    AgentChoice, ComparisonKind, ComparisonOutcome, ComparisonResult, Metric, RunPlan, RunResult, Verdict,
+    ComparisonKind, ComparisonOutcome, ComparisonResult, Metric, RunAgents, RunPlan, RunResult, Verdict,
 };
 use prony_report::{clean, seconds};
 use prony_stats::Looks;
@@ -145,18 +145,18 @@ fn is_all_failed(result: &ComparisonResult) -> bool {
 }
 
 /// Who leads the agents of `args`, which are there, and who they are; `None` without any.
-fn leader_of(args: &CompareArgs, plans: &[RunPlan; 2]) -> Result<Option<(Leader, AgentChoice)>, CliError> {
-    let Some(agents) = &args.fleet.agents else { return Ok(None) };
+fn leader_of(args: &CompareArgs, plans: &[RunPlan; 2]) -> Result<Option<(Leader, RunAgents)>, CliError> {
+    let Some(agents) = args.fleet.agents()? else { return Ok(None) };
     for plan in plans {
-        shares(plan, agents)?;
+        shares(plan, &agents.load)?;
     }
     let mut leader = Leader::connect(&args.fleet.lead, "prony compare")?;
-    leader.find(&[agents])?;
-    Ok(Some((leader, agents.clone())))
+    leader.find(&[&agents])?;
+    Ok(Some((leader, agents)))
 }
 
 /// The load of `plan` by agents, as one result.
-fn led(leader: &mut Leader, agents: &AgentChoice, plan: &RunPlan) -> Result<RunResult, CliError> {
+fn led(leader: &mut Leader, agents: &RunAgents, plan: &RunPlan) -> Result<RunResult, CliError> {
     match leader.lead(plan, agents, &mut |_| ())? {
         Led { fleet: Some(fleet), failure: None, interrupted } => {
             let mut merged = fleet.merged;
@@ -173,7 +173,7 @@ fn compare_live(
     live: &Live,
     resolved: &ResolvedArgs,
     args: &CompareArgs,
-    mut leader: Option<&mut (Leader, AgentChoice)>,
+    mut leader: Option<&mut (Leader, RunAgents)>,
 ) -> Result<ComparisonResult, CliError> {
     let is_shown = args.live;
     let Live { comparison, calibrated } = live;

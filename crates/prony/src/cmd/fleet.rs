@@ -1,6 +1,6 @@
 //! `prony run --agents`: this process leads, agents load.
 
-use prony_model::{AgentChoice, Clock, Threshold};
+use prony_model::{Clock, RunAgents, Threshold};
 
 use crate::args::{Format, RunArgs};
 use crate::cli_error::CliError;
@@ -12,14 +12,14 @@ use crate::resolve::resolve;
 use crate::{output, signals, terminal};
 
 /// Leads the run that `args` mean.
-pub(crate) fn run(args: &RunArgs, agents: &AgentChoice) -> Result<Exit, CliError> {
+pub(crate) fn run(args: &RunArgs, agents: &RunAgents) -> Result<Exit, CliError> {
     refuse_local_flags(args)?;
     let resolved = resolve(args, super::run::seed()?)?;
     for note in &resolved.notes {
         output::write_stderr(&format!("{note}\n"));
     }
     // What can't be split is wrong before anybody is looked for.
-    crate::fleet::shares(&resolved.plan, agents)?;
+    crate::fleet::shares(&resolved.plan, &agents.load)?;
     let mut leader = Leader::connect(&args.fleet.lead, "prony run")?;
     let stop = leader.stopper();
     signals::on_interrupt(move || {

@@ -15,8 +15,8 @@ use crate::{calibration, commit, output, signals};
 
 /// Runs what `args` mean.
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, CliError> {
-    if let Some(agents) = &args.fleet.agents {
-        return super::fleet::run(args, agents);
+    if let Some(agents) = args.fleet.agents()? {
+        return super::fleet::run(args, &agents);
     }
     if let Some(count) = args.k8s.k8s {
         return super::k8s::run(args, count);

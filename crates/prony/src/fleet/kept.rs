@@ -57,22 +57,26 @@ impl KeptRun {
             plan: whole.clone(),
             start_ns: 0,
             agents: Vec::new(),
+            observer: None,
         };
         Ok(Self { folder, notes: Notes(about), agents: Vec::new() })
     }
 
     /// What came of the run together, where at least one agent has measured.
     pub(super) fn merge(&mut self, outcome: &Outcome) -> Option<FleetResult> {
-        let with_result = outcome.agents.iter().filter(|agent| agent.result.is_some());
+        let with_result =
+            outcome.agents.iter().chain(&outcome.observer).filter(|agent| agent.result.is_some());
         self.agents = with_result.map(|agent| agent.name.clone()).collect();
-        let start_ns = outcome.start_ns.filter(|_| !self.agents.is_empty())?;
+        let has_loaded = outcome.agents.iter().any(|agent| agent.result.is_some());
+        let start_ns = outcome.start_ns.filter(|_| has_loaded)?;
         let part = |agent: &prony_fleet::controller::AgentResult| Part {
             name: agent.name.clone(),
             clock: agent.offset.map(|offset| offset.of_agent()),
             absence: agent.absence(outcome.failure.as_deref()),
         };
         let parts: Vec<Part> = outcome.agents.iter().map(part).collect();
-        Some(merged(&self.notes.0.plan, start_ns, &parts, &self.folder))
+        let observer = outcome.observer.as_ref().map(part);
+        Some(merged(&self.notes.0.plan, start_ns, &parts, observer.as_ref(), &self.folder))
     }
 
     /// Whether it has any.
@@ -94,12 +98,14 @@ impl Notes {
     pub(super) fn take(&mut self, event: &Event, folder: &RunFolder) {
         let about = &mut self.0;
         match event {
-            Event::Chosen(names) => {
+            Event::Chosen { agents, observer } => {
                 let agent = |name: &AgentName| AboutAgent { name: name.clone(), clock: None };
-                about.agents = names.iter().map(agent).collect();
+                about.agents = agents.iter().map(agent).collect();
+                about.observer = observer.as_ref().map(agent);
             }
             Event::Ready(name, offset) => {
-                if let Some(agent) = about.agents.iter_mut().find(|agent| agent.name == *name) {
+                let mut all = about.agents.iter_mut().chain(&mut about.observer);
+                if let Some(agent) = all.find(|agent| agent.name == *name) {
                     agent.clock = Some(offset.of_agent());
                 }
             }

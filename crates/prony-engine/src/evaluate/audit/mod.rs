@@ -9,7 +9,6 @@ mod load;
 mod machine;
 mod network;
 mod retries;
-mod server;
 mod spikes;
 mod timeline;
 mod tls;
@@ -115,7 +114,7 @@ const AT_THE_END: [Rule; 13] = [
     load::connection_per_request,
     load::stream_limit,
     retries::retry_storm,
-    server::memory_growth,
+    |facts| prony_summary::memory_growth(facts.result.server.as_ref()?),
 ];
 
 /// All findings, the worst first.

@@ -1,15 +1,12 @@
-//! What the server used for each request: figures over the measured part, with intervals over ten sections of it.
+//! What samples of the server come to: ten sections of the measured part, and how its memory grew. What it used for each
+//! request follows from the sections (`prony_summary::add_requests`).
 
-use prony_model::{Interval, MemoryGrowth, ServerFigure, ServerSection, ServerUse};
-use prony_stats::{BATCHES, mann_kendall, mean_interval, ratio_interval};
+use prony_model::{Interval, MemoryGrowth, ServerSection, ServerUse};
+use prony_stats::{BATCHES, mann_kendall, mean_interval};
 
-use super::answers::Answers;
 use super::group::seconds;
 use crate::clock::Nanos;
 
-/// Below this much CPU time a figure has no interval: the kernel counts a running thread's time at its ticks only, so
-/// a section may be off by 10 ms for each core.
-const LEAST_SECTION_CPU: Nanos = 50_000_000;
 /// A server that grows by less is not called a leak: heaps grow in steps, and pages come one by one.
 const LEAST_LEAK_BYTES: u64 = 1 << 20;
 /// Nor one that grows by less than this share of its memory in the run.
@@ -18,8 +15,7 @@ const LEAST_LEAK_SHARE: f64 = 0.01;
 const LEAK_P: f64 = 0.001;
 /// A section of a leaking server grows by this share of the mean at least: a cache that fills slows down.
 const LEAST_STEADY_SHARE: f64 = 0.25;
-/// Requests and time from which growth says something.
-const LEAST_LEAK_REQUESTS: u64 = 100;
+/// Time from which growth says something.
 const LEAST_LEAK_WALL: Nanos = 3_000_000_000;
 
 /// What was read at one moment, since the beginning.
@@ -35,63 +31,14 @@ pub(super) struct Sample {
     pub resident_bytes: u64,
 }
 
-/// Adds to `found` what follows from `samples` and from the requests in `answers`.
-pub(super) fn add(found: &mut ServerUse, samples: &[Sample], answers: &Answers) {
-    let Some((first, last)) = samples.first().zip(samples.last()) else { return };
-    let requests_until = |at: Nanos| answers.until(at);
-    let requests = requests_until(last.at) - requests_until(first.at);
-    found.requests = whole(requests);
-    found.sections = sections(samples, &requests_until);
-    let figure = |value: f64, interval: Option<prony_stats::Interval>| ServerFigure {
-        value,
-        interval: interval.map(|interval| Interval {
-            low: interval.low,
-            high: interval.high,
-            indicative: false,
-        }),
-        requests: found.requests,
-    };
-    let ratio = |of: &dyn Fn(&ServerSection) -> f64, to: &dyn Fn(&ServerSection) -> f64| {
-        let part = |read: &dyn Fn(&ServerSection) -> f64| -> Option<[f64; BATCHES]> {
-            found.sections.iter().map(read).collect::<Vec<_>>().try_into().ok()
-        };
-        let enough = found.sections.iter().all(|section| section.cpu_s >= seconds(LEAST_SECTION_CPU));
-        ratio_interval(&part(of)?, &part(to)?).filter(|_| enough)
-    };
-    if requests < 1.0 || last.cpu == 0 {
-        return;
-    }
-    let cpu_us = |section: &ServerSection| section.cpu_s * 1e6;
-    let count = |section: &ServerSection| section.requests;
-    found.cpu_per_request_us = Some(figure(last.cpu as f64 / 1e3 / requests, ratio(&cpu_us, &count)));
-    found.requests_per_cpu_s =
-        Some(figure(requests / seconds(last.cpu), ratio(&count, &|section| section.cpu_s)));
-    if !found.dependants.is_empty() {
-        let all: f64 = found.dependants.iter().map(|dependant| dependant.processes.cpu_s).sum();
-        let both = |section: &ServerSection| (section.cpu_s + section.dependants_cpu_s) * 1e6;
-        found.cpu_with_dependants_per_request_us =
-            Some(figure((seconds(last.cpu) + all) * 1e6 / requests, ratio(&both, &count)));
-    }
-    if let Some(instructions) = found.counters.instructions {
-        let per_section = |section: &ServerSection| section.instructions.unwrap_or(0) as f64;
-        found.instructions_per_request =
-            Some(figure(instructions as f64 / requests, ratio(&per_section, &count)));
-    }
-    found.memory_growth_bytes_per_h = growth(samples, &found.sections, found.requests);
-}
-
-/// To the nearest whole number; none below 0.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a count of answers is far below 2^53, and casts to integers saturate"
-)]
-fn whole(count: f64) -> u64 {
-    count.round() as u64
+/// Adds to `found` what follows from `samples`, without the requests of that time.
+pub(super) fn add(found: &mut ServerUse, samples: &[Sample]) {
+    found.sections = sections(samples);
+    found.memory_growth_bytes_per_h = growth(samples, &found.sections);
 }
 
 /// Ten sections of nearly equal time, from sample to sample; none where there are fewer than ten.
-fn sections(samples: &[Sample], requests_until: &dyn Fn(Nanos) -> f64) -> Vec<ServerSection> {
+fn sections(samples: &[Sample]) -> Vec<ServerSection> {
     if samples.len() <= BATCHES {
         return Vec::new();
     }
@@ -103,10 +50,10 @@ fn sections(samples: &[Sample], requests_until: &dyn Fn(Nanos) -> f64) -> Vec<Se
         let nearest = samples.iter().min_by_key(|sample| sample.at.abs_diff(wanted));
         edges.extend(nearest.filter(|sample| edges.last().is_none_or(|before| before.at < sample.at)));
     }
-    edges.windows(2).map(|pair| section(first.at, pair[0], pair[1], requests_until)).collect()
+    edges.windows(2).map(|pair| section(first.at, pair[0], pair[1])).collect()
 }
 
-fn section(start: Nanos, from: &Sample, to: &Sample, requests_until: &dyn Fn(Nanos) -> f64) -> ServerSection {
+fn section(start: Nanos, from: &Sample, to: &Sample) -> ServerSection {
     let wall = to.at - from.at;
     let grown = |from: Option<u64>, to: Option<u64>| Some(to?.saturating_sub(from?));
     let earlier = |tid: u32| from.threads.iter().find(|(other, _)| *other == tid).map_or(0, |(_, cpu)| *cpu);
@@ -114,7 +61,7 @@ fn section(start: Nanos, from: &Sample, to: &Sample, requests_until: &dyn Fn(Nan
     ServerSection {
         start_s: seconds(from.at.saturating_sub(start)),
         wall_s: seconds(wall),
-        requests: requests_until(to.at) - requests_until(from.at),
+        requests: 0.0,
         cpu_s: seconds(to.cpu.saturating_sub(from.cpu)),
         dependants_cpu_s: seconds(to.dependants_cpu.saturating_sub(from.dependants_cpu)),
         run_queue_wait_s: grown(from.waited, to.waited).map(seconds),
@@ -125,7 +72,7 @@ fn section(start: Nanos, from: &Sample, to: &Sample, requests_until: &dyn Fn(Nan
 }
 
 /// How fast memory grew, and whether that looks like a leak.
-fn growth(samples: &[Sample], sections: &[ServerSection], requests: u64) -> Option<MemoryGrowth> {
+fn growth(samples: &[Sample], sections: &[ServerSection]) -> Option<MemoryGrowth> {
     let (first, last) = samples.first().zip(samples.last())?;
     let wall = last.at.saturating_sub(first.at);
     if sections.len() < BATCHES || wall < LEAST_LEAK_WALL {
@@ -151,7 +98,7 @@ fn growth(samples: &[Sample], sections: &[ServerSection], requests: u64) -> Opti
         value,
         interval: Some(Interval { low: interval.low, high: interval.high, indicative: false }),
         samples: samples.len() as u64,
-        bytes_per_request: total / requests.max(1) as f64,
-        is_leak: rises && goes_on && total >= least && interval.low > 0.0 && requests >= LEAST_LEAK_REQUESTS,
+        bytes_per_request: 0.0,
+        is_leak: rises && goes_on && total >= least && interval.low > 0.0,
     })
 }

@@ -1,13 +1,13 @@
 //! Whose processes the server is: those that were named, else those that listen at the target's address.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 use prony_model::{Problem, RunPlan, ServerFoundBy, ServerHint};
 
 use super::cgroup::Cgroup;
 use super::group::{Group, Parents};
 use super::locate::{Listeners, tcp_listeners, tcp_table, unix_listeners_at};
-use crate::resolve::Peers;
 
 /// What was found before the load.
 pub(super) struct Found {
@@ -19,18 +19,18 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// From what was named, else from the socket that the target's address leads to.
+    /// From what was named, else from the socket that the target's address leads to. `targets` are the target's addresses,
+    /// where one of them is this machine's.
     pub(super) fn new(
         plan: &RunPlan,
-        peers: &Peers,
+        targets: Option<Vec<SocketAddr>>,
         hint: &ServerHint,
         parents: &Parents,
     ) -> Result<Self, Problem> {
         let unix = plan.target.unix.as_deref();
         let listeners = if let Some(path) = unix {
             unix_listeners_at(path, parents)
-        } else if peers.here {
-            let targets: Vec<_> = peers.names.iter().filter_map(|name| name.parse().ok()).collect();
+        } else if let Some(targets) = targets {
             tcp_listeners(&targets, &tcp_table("self"), parents)
         } else {
             Err(Problem::without_advice("it runs on another machine"))

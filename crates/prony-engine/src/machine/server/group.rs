@@ -326,6 +326,12 @@ pub(super) fn ancestors(pid: u32, parents: &Parents) -> BTreeSet<u32> {
     line
 }
 
+/// To the nearest nanosecond; none below 0.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "casts to integers saturate")]
+pub(super) fn nanos(seconds: f64) -> Nanos {
+    (seconds * 1e9).round() as Nanos
+}
+
 pub(super) fn seconds(nanos: Nanos) -> f64 {
     nanos as f64 / 1e9
 }

@@ -3,7 +3,7 @@
 //!
 //! Reading order: `found.rs` and `locate.rs` (from an address to processes), `monitor.rs` (when what is read),
 //! `group.rs` (processes that belong together) and `process.rs` (one of them), `dependants.rs`, `queue.rs`, and
-//! `figures.rs` (what it comes to for each request). Files and messages of the kernel are parsed by functions of
+//! `figures.rs` (what the samples come to). `observe.rs` does all that on the server's own host. Files and messages of the kernel are parsed by functions of
 //! their texts: `proc_files.rs`, `socket_table.rs`, `sock_diag.rs`, `cgroup.rs`.
 
 mod answers;
@@ -16,6 +16,7 @@ mod group;
 mod holders;
 mod locate;
 mod monitor;
+mod observe;
 mod proc_files;
 mod process;
 mod queue;
@@ -30,9 +31,11 @@ use crate::RunError;
 use crate::clock::Nanos;
 use crate::record::collect::Window;
 use crate::resolve::Peers;
+use answers::Answers;
 use found::Found;
 use group::parents;
 use monitor::Monitor;
+pub use observe::{find_server, observe_server};
 use sock_diag::SockDiag;
 
 /// A run that is planned for fewer requests uses too little CPU time to measure: finding the server would take longer
@@ -57,7 +60,8 @@ impl ServerWatch {
             return Ok(Self { monitor: Err(why) });
         }
         let parents = parents();
-        match Found::new(plan, peers, hint, &parents) {
+        let targets = peers.here.then(|| peers.names.iter().filter_map(|name| name.parse().ok()).collect());
+        match Found::new(plan, targets, hint, &parents) {
             Err(problem) if named => Err(RunError::Server(Box::new(problem))),
             Err(problem) => Ok(Self { monitor: Err(problem.to_string()) }),
             Ok(found) => {
@@ -75,7 +79,7 @@ impl ServerWatch {
     /// The load will have this window.
     pub(crate) fn start(&mut self, window: Window) {
         if let Ok(monitor) = &mut self.monitor {
-            monitor.start(window);
+            monitor.start(window, Some(Answers::new(window.measure_from)));
         }
     }
 
@@ -99,7 +103,7 @@ impl ServerWatch {
     /// So many answers came between two moments of the measured part.
     pub(crate) fn count(&mut self, start: Nanos, end: Nanos, answers: u64) {
         if let Ok(monitor) = &mut self.monitor {
-            monitor.answers.add(start, end, answers);
+            monitor.count(start, end, answers);
         }
     }
 }

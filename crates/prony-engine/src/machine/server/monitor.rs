@@ -46,7 +46,8 @@ pub(super) struct Monitor {
     is_refreshed: bool,
     ended: bool,
     samples: Vec<Sample>,
-    pub answers: Answers,
+    /// Absent where others count them.
+    answers: Option<Answers>,
     interval: Nanos,
     next: Nanos,
     next_children: Nanos,
@@ -77,7 +78,7 @@ impl Monitor {
             is_refreshed: false,
             ended: false,
             samples: Vec::new(),
-            answers: Answers::new(0),
+            answers: None,
             interval: INTERVAL_MIN,
             next: clock::NEVER,
             next_children: clock::NEVER,
@@ -88,10 +89,10 @@ impl Monitor {
         }
     }
 
-    /// The load will have this window.
-    pub(super) fn start(&mut self, window: Window) {
+    /// The load will have this window; `answers` is what counts them, unless others do.
+    pub(super) fn start(&mut self, window: Window, answers: Option<Answers>) {
         self.window = window;
-        self.answers = Answers::new(window.measure_from);
+        self.answers = answers;
         // A run that ends with a number of requests may be short.
         if window.measure_to != clock::NEVER {
             let measured = window.measure_to.saturating_sub(window.measure_from);
@@ -99,6 +100,23 @@ impl Monitor {
         }
         self.next = window.measure_from + self.interval;
         self.next_children = window.measure_from + CHILDREN_EVERY;
+    }
+
+    /// So many answers came between two moments of the measured part.
+    pub(super) fn count(&mut self, start: Nanos, end: Nanos, answers: u64) {
+        if let Some(counted) = &mut self.answers {
+            counted.add(start, end, answers);
+        }
+    }
+
+    /// The first sample.
+    pub(super) fn first_sample(&self) -> Option<Nanos> {
+        Some(self.samples.first()?.at)
+    }
+
+    /// Whether the last sample was taken.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended
     }
 
     /// Reads what is due at `now`.
@@ -274,7 +292,10 @@ impl Monitor {
             ..ServerUse::default()
         };
         found.dependants.sort_by(|one, other| other.processes.cpu_s.total_cmp(&one.processes.cpu_s));
-        figures::add(&mut found, &self.samples, &self.answers);
+        figures::add(&mut found, &self.samples);
+        if let Some(answers) = &self.answers {
+            prony_summary::add_requests(&mut found, &|at_s| answers.until(first.at + group::nanos(at_s)));
+        }
         Ok(found)
     }
 

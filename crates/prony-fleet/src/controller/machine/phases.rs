@@ -3,7 +3,7 @@
 use super::super::outcome::{AgentResult, Outcome};
 use super::super::slot::{SliceState, Slot};
 use super::super::{ARMED_AT_ONCE_MAX, LINGER_NS, RESULT_LIMIT_NS, STOP_LIMIT_NS};
-use super::{Action, Controller, Event, Phase};
+use super::{Action, Controller, Event, Phase, RunSettings};
 use crate::clock::start_after;
 use crate::protocol::{AgentName, Command, Offer};
 
@@ -32,9 +32,13 @@ impl Controller {
     /// Goes on to the next phase where the present one is over.
     pub(super) fn advance(&mut self, now_ns: u64, actions: &mut Vec<Action>) {
         let all = |slots: &[Slot], state| slots.iter().all(|slot| slot.state == state);
+        let started =
+            |slot: &Slot| slot.state == SliceState::Running || (slot.observes && slot.state.is_over());
         match &self.phase {
             Phase::Discovering(discovery) => {
-                match discovery.choose(&self.settings.wanted, &self.settings.version, now_ns) {
+                let RunSettings { wanted, observer, version, .. } = &self.settings;
+                let observer = observer.as_ref().map(|observer| &observer.agent);
+                match discovery.choose(wanted, observer, version, now_ns) {
                     None => {}
                     Some(Ok(chosen)) => self.offer(chosen, now_ns, actions),
                     Some(Err(why)) => {
@@ -59,17 +63,22 @@ impl Controller {
                 actions.push(Action::Show(Event::Starting { at_ns, in_ns: at_ns - now_ns }));
             }
             Phase::Arming => self.arm(now_ns, actions),
-            Phase::Starting if all(&self.slots, SliceState::Running) => {
+            Phase::Starting if self.slots.iter().all(started) => {
                 let limit_ns =
                     self.settings.deadline_ms.saturating_mul(1_000_000).saturating_add(RESULT_LIMIT_NS);
                 self.phase = Phase::Running(self.start_ns.unwrap_or(now_ns).saturating_add(limit_ns));
             }
             Phase::Running(until_ns) if now_ns >= *until_ns => {
-                let late = self.slots.iter().find(|slot| !slot.state.is_over());
-                let why = late.map_or_else(String::new, |slot| {
-                    format!("the agent {} sent no result in time", slot.name)
-                });
-                self.give_up(why, now_ns, actions);
+                let late = |slot: &Slot| !slot.state.is_over();
+                let place = self.slots.iter().position(|slot| late(slot) && !slot.observes);
+                let why = |slot: &Slot| format!("the agent {} sent no result in time", slot.name);
+                if let Some(place) = place {
+                    let why = why(&self.slots[place]);
+                    self.give_up(why, now_ns, actions);
+                } else if let Some(place) = self.slots.iter().position(late) {
+                    let why = why(&self.slots[place]);
+                    self.lose(place, why, now_ns, actions);
+                }
             }
             Phase::Running(_) | Phase::Starting | Phase::Stopping(_)
                 if self.slots.iter().all(|slot| slot.state.is_over()) =>
@@ -77,6 +86,7 @@ impl Controller {
                 self.phase = Phase::Lingering(now_ns.saturating_add(LINGER_NS));
                 self.advance(now_ns, actions);
             }
+            Phase::Running(_) => self.end_observation(now_ns, actions),
             Phase::Stopping(until_ns) if now_ns >= *until_ns => {
                 for slot in self.slots.iter_mut().filter(|slot| !slot.state.is_over()) {
                     slot.state = SliceState::Lost;
@@ -95,6 +105,31 @@ impl Controller {
         }
     }
 
+    /// Whether some agent has not confirmed its start, and no end was asked for.
+    pub(super) fn is_before_load(&self) -> bool {
+        let waits = |slot: &Slot| {
+            matches!(slot.state, SliceState::Offered | SliceState::Accepted | SliceState::Ready)
+        };
+        match self.phase {
+            Phase::Discovering(_) | Phase::Offering | Phase::Arming => true,
+            Phase::Starting => self.slots.iter().any(|slot| !slot.observes && waits(slot)),
+            Phase::Running(_) | Phase::Stopping(_) | Phase::Lingering(_) | Phase::Done => false,
+        }
+    }
+
+    /// Ends the measurement of the server where no load is left: a number of requests may have been answered early.
+    fn end_observation(&mut self, now_ns: u64, actions: &mut Vec<Action>) {
+        let is_over = |slot: &Slot| slot.state.is_over();
+        let all_loads = self.slots.iter().filter(|slot| !slot.observes).all(is_over);
+        let observer = self.slots.iter().position(|slot| slot.observes && !is_over(slot));
+        if let (true, Some(place)) = (all_loads, observer)
+            && !std::mem::replace(&mut self.slots[place].asked_to_end, true)
+        {
+            let reason = "the load is over".to_owned();
+            self.order(place, Command::Stop { reason }, now_ns, actions);
+        }
+    }
+
     /// Has as many agents compare their clocks as may at once.
     fn arm(&mut self, now_ns: u64, actions: &mut Vec<Action>) {
         let asked = self.slots.iter().filter(|slot| slot.pending.is_some()).count();
@@ -110,9 +145,13 @@ impl Controller {
     }
 
     fn offer(&mut self, chosen: Vec<(AgentName, String)>, now_ns: u64, actions: &mut Vec<Action>) {
-        let names = chosen.iter().map(|(name, _)| name.clone()).collect();
-        actions.push(Action::Show(Event::Chosen(names)));
-        let plans = std::mem::take(&mut self.settings.plans);
+        let observer = self.settings.observer.clone();
+        let mut agents: Vec<AgentName> = chosen.iter().map(|(name, _)| name.clone()).collect();
+        agents.truncate(self.settings.plans.len());
+        let named = observer.as_ref().map(|observer| observer.agent.clone());
+        actions.push(Action::Show(Event::Chosen { agents, observer: named }));
+        let plans = std::mem::take(&mut self.settings.plans).into_iter();
+        let plans = plans.chain(observer.map(|observer| observer.plan));
         let slots = chosen
             .into_iter()
             .zip(plans)
@@ -134,16 +173,19 @@ impl Controller {
 
     fn finish(&mut self, actions: &mut Vec<Action>) {
         self.phase = Phase::Done;
-        let agents = self.slots.drain(..).map(|slot| AgentResult {
+        let (observers, agents): (Vec<Slot>, Vec<Slot>) =
+            self.slots.drain(..).partition(|slot| slot.observes);
+        let result = |slot: Slot| AgentResult {
             name: slot.name,
             instance: slot.instance,
             state: slot.state,
             offset: slot.offset,
             result: slot.result,
             failure: slot.failure,
-        });
+        };
         let outcome = Outcome {
-            agents: agents.collect(),
+            agents: agents.into_iter().map(result).collect(),
+            observer: observers.into_iter().map(result).next(),
             start_ns: self.start_ns,
             failure: self.failure.clone(),
             interrupted: self.interrupted,

@@ -30,6 +30,7 @@ fn fleet(step: &Step) -> FleetResult {
         agents: vec![agent("a", Some(run(1, 300, 1.0, step.place))), agent("b", b)],
         start_spread: is_first.then_some(StartSpread { spread_ns: 250_000, bound_ns: 1 }),
         overlap_share: is_first.then_some(0.98),
+        server_agent: None,
         merged,
     }
 }

@@ -1,5 +1,7 @@
 //! What an agent runs: the engine, within the policy of this machine.
 
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -8,7 +10,7 @@ use prony_engine::{Control, RunExtras};
 use prony_fleet::agent::Load;
 use prony_fleet::protocol::Live;
 use prony_lab::model::Role;
-use prony_lab::policy::{Kind, Policy, agent_policy, kind};
+use prony_lab::policy::{AgentPolicy, Kind, agent_policy, kind};
 use prony_model::{Phase, RunEvent, RunPlan, ServerHint};
 
 use super::read;
@@ -17,8 +19,8 @@ use crate::{calibration, commit};
 
 /// The engine and its policy.
 pub(super) struct Engine {
-    policy: Policy,
-    /// Of the load that was prepared last.
+    policy: AgentPolicy,
+    /// Of what was prepared last.
     control: Mutex<Control>,
 }
 
@@ -34,16 +36,27 @@ impl Engine {
         Ok(Self { policy, control: Mutex::default() })
     }
 
+    fn control(&self) -> Control {
+        self.control.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What ended an earlier run does not end the next one.
+    fn renew_control(&self) {
+        *self.control.lock().unwrap_or_else(PoisonError::into_inner) = Control::default();
+    }
+
     /// `plan` with the addresses that its load goes to, each of which the policy allows.
     fn pinned(&self, mut plan: RunPlan) -> Result<RunPlan, String> {
         let target = &mut plan.target;
         // Agents act for nobody but the person who wrote their policy: public servers must be named in it.
         let role = Role::Runner;
         let addresses = if target.connect_to.is_empty() {
-            self.policy.resolve_host(role, &target.host, target.port)
+            self.policy.load.resolve_host(role, &target.host, target.port)
         } else {
-            let checked =
-                target.connect_to.iter().map(|address| self.policy.check(role, *address).map(|()| *address));
+            let checked = target
+                .connect_to
+                .iter()
+                .map(|address| self.policy.load.check(role, *address).map(|()| *address));
             checked.collect()
         };
         let addresses = addresses.map_err(|refusal| format!("its policy: {refusal}"))?;
@@ -51,7 +64,7 @@ impl Engine {
         target.connect_to = addresses;
         // What this machine is to do is its share of the whole load.
         let own = RunPlan { load: plan.own_load(), share: None, ..plan.clone() };
-        self.policy.check_plan(&own, public).map_err(|refusal| format!("its policy: {refusal}"))?;
+        self.policy.load.check_plan(&own, public).map_err(|refusal| format!("its policy: {refusal}"))?;
         Ok(plan)
     }
 }
@@ -63,12 +76,40 @@ impl Load for Engine {
         }
         plan.check().map_err(|error| CliError::from(error).in_a_line())?;
         let plan = self.pinned(plan)?;
-        *self.control.lock().unwrap_or_else(PoisonError::into_inner) = Control::default();
+        self.renew_control();
         Ok(plan)
     }
 
+    fn prepare_observation(&self, plan: RunPlan) -> Result<RunPlan, String> {
+        if plan.target.unix.is_some() {
+            return Err("a Unix socket is on one machine only".to_owned());
+        }
+        let length = plan.end.duration().map(|measured| plan.warmup.saturating_add(measured));
+        if length.is_none_or(|length| length > RunPlan::DURATION_MAX) {
+            return Err("the measured part has no end, or is too long".to_owned());
+        }
+        let target = &plan.target;
+        let ports: BTreeSet<u16> = match target.connect_to.as_slice() {
+            [] => BTreeSet::from([target.port]),
+            addresses => addresses.iter().map(SocketAddr::port).collect(),
+        };
+        for port in ports {
+            self.policy.check_measured(port)?;
+        }
+        prony_engine::find_server(&plan).map_err(|error| CliError::from(error).in_a_line())?;
+        self.renew_control();
+        Ok(plan)
+    }
+
+    fn observe(&self, plan: &RunPlan, at_ns: u64) -> Result<Vec<u8>, String> {
+        let found = prony_engine::observe_server(plan, Duration::from_nanos(at_ns), &self.control());
+        let mut found = found.map_err(|error| CliError::from(error).in_a_line())?;
+        commit::note(&mut found.environment);
+        serde_json::to_vec(&found).map_err(|error| error.to_string())
+    }
+
     fn run(&self, plan: &RunPlan, at_ns: u64, live: &mut dyn FnMut(Live)) -> Result<Vec<u8>, String> {
-        let control = self.control.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let control = self.control();
         let start_at = Some(Duration::from_nanos(at_ns));
         let extras = RunExtras { server: ServerHint::default(), so_far: None, start_at };
         let mut phase = Phase::Warmup;
@@ -95,6 +136,6 @@ impl Load for Engine {
     }
 
     fn stop(&self, reason: &str) {
-        self.control.lock().unwrap_or_else(PoisonError::into_inner).stop_because(|| reason.to_owned());
+        self.control().stop_because(|| reason.to_owned());
     }
 }

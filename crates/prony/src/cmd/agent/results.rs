@@ -143,7 +143,8 @@ fn report(run: &RunName, about: &AboutRun, folder: &RunFolder) -> io::Result<()>
         output::write_stderr(&format!("{run}: no result yet of {} agents\n", parts.len()));
         return Ok(());
     }
-    let fleet = merged(&about.plan, about.start_ns, &parts, folder);
+    let observer = about.observer.as_ref().map(part);
+    let fleet = merged(&about.plan, about.start_ns, &parts, observer.as_ref(), folder);
     let path = folder.finish(prony_model::fleet_to_json(&fleet).as_bytes(), there == parts.len())?;
     let line = format!("{run}: {there} of {} results: prony report {}\n", parts.len(), path.display());
     output::print(&line).map_err(|error| io::Error::other(error.text()))

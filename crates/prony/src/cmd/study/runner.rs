@@ -6,7 +6,7 @@ use std::time::Duration;
 use prony_fleet::controller::Event;
 use prony_fleet::protocol::Live;
 use prony_model::{
-    AgentChoice, ExecEvent, ExecPlan, ExecResult, FleetResult, ProbePlan, ProbeResult, Progress, RunEvent,
+    ExecEvent, ExecPlan, ExecResult, FleetResult, ProbePlan, ProbeResult, Progress, RunAgents, RunEvent,
     RunPlan, RunResult,
 };
 use prony_study::{Runner, RunnerError, Study};
@@ -80,7 +80,7 @@ impl Runner for Host {
     fn run_on_agents(
         &mut self,
         plan: &RunPlan,
-        agents: &AgentChoice,
+        agents: &RunAgents,
         sink: &mut dyn FnMut(RunEvent),
     ) -> Result<FleetResult, RunnerError> {
         let leader = self.leader.as_mut().expect("invariant: a study with agents has who leads them");
