@@ -174,7 +174,9 @@ impl Collector {
             sink(RunEvent::Phase(Phase::Warmup));
         }
         loop {
-            match pipes.full.recv_timeout(Duration::from_nanos(SLICE)) {
+            // Before the start there is nothing to do, and at the start the cores are for the workers.
+            let first = self.totals.window.start.saturating_add(SLICE).saturating_sub(clock::now());
+            match pipes.full.recv_timeout(Duration::from_nanos(first.max(SLICE))) {
                 Ok(mut slice) => {
                     self.merge(&slice, sink);
                     self.totals.add_stamps(slice.stamps.take());
