@@ -263,6 +263,17 @@ fn a_form_leads_to_one_result_of_two_agents_and_stop_ends_all() {
     let second = program_output(second.output().expect("it runs"));
     assert!(second.code == Some(2) && second.err.contains("the same key"), "{second:?}");
 
+    // A drained agent gets no load until it is resumed, whoever asks for it by name.
+    let (status, answer) = lab.api("POST", "/agents/b/drain", &Value::Null);
+    assert_eq!((status, answer), (200, json!({"is_drained": true, "was_changed": true})));
+    assert!(lab.get("/agents")["agents"][1]["is_drained"] == true, "{}", lab.get("/agents"));
+    let (status, answer) = lab.api("POST", "/loads", &want(json!(["a", "b"])));
+    assert!(status >= 400 && answer.to_string().contains("drained agents take no loads: b"), "{answer}");
+    assert!(lab.page("/agents", &session).contains("action=\"/agent/b/resume\""));
+    lab.form("/agent/b/resume", &session, "");
+    assert!(lab.get("/agents")["agents"][1]["is_drained"] == false, "{}", lab.get("/agents"));
+    assert_eq!(lab.api("POST", "/agents/zz/drain", &Value::Null).0, 404);
+
     // All loads end at once, and new ones are refused until that is lifted.
     let (status, answer) = lab.api("POST", "/loads", &want(json!(2)));
     assert_eq!(status, 201, "{answer}");
@@ -287,6 +298,7 @@ fn a_form_leads_to_one_result_of_two_agents_and_stop_ends_all() {
     assert_eq!(lab.api("POST", "/agents/lift", &Value::Null).1, json!({"was_stopped": true}));
     let audit = lab.get("/audit").to_string();
     assert_eq!(audit.matches("\"agents.lift\"").count(), 2, "{audit}");
+    assert!(audit.contains("\"agents.drain\"") && audit.contains("\"agents.resume\""), "{audit}");
 }
 
 #[test]
