@@ -52,7 +52,10 @@ pub fn observe_server(
     environment.load_average_after = environment::load_average();
     let machine = observer.until(clock::now());
     let first_sample_ns = monitor.first_sample().map_or(0, |first| first.saturating_sub(window.measure_from));
-    let server = monitor.finish().map_err(|why| RunError::Server(Box::new(Problem::without_advice(why))))?;
+    let server = monitor.finish().map_err(|why| {
+        let advice = "let the measured part begin: a longer --duration, or more requests";
+        RunError::Server(Box::new(Problem::new(why, advice)))
+    })?;
     Ok(ServerObservation { server, first_sample_ns, environment, machine })
 }
 
