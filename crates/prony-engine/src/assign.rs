@@ -90,7 +90,10 @@ fn schedule(plan: &RunPlan, window: Window, thread: u32) -> Option<Schedule> {
         end: window.measure_to,
         requests: plan.end.requests().unwrap_or(u64::MAX),
     };
-    Some(Schedule::new(rate_per_s, arrivals, part))
+    Some(match &plan.stages {
+        None => Schedule::new(rate_per_s, arrivals, part),
+        Some(stages) => Schedule::of_stages(stages, arrivals, part),
+    })
 }
 
 /// The numbers of the plan's threads among those of all agents.

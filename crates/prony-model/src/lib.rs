@@ -97,7 +97,7 @@ pub use options::{
 pub use outcome::{ErrorKind, Outcome, StatusClass};
 pub use plan::{
     AGENTS_MAX, Arrivals, Body, BodyCheck, Checks, DriverChoice, End, KernelClock, Load, PlanError,
-    RequestPlan, RunPlan, Share, StatusSet, Timeouts, Version, split,
+    RequestPlan, RunPlan, Share, Stage, Stages, StatusSet, Timeouts, Version, split,
 };
 pub use probe::{
     BodyFraming, FailedAddress, InterimResponse, KernelTcp, LaterPhases, PROBE_FORMAT, PROBE_VERSION,

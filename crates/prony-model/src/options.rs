@@ -7,8 +7,8 @@ use std::time::Duration;
 use crate::problem::shown_as_problem;
 use crate::{
     Arrivals, Body, BodyCheck, Checks, DriverChoice, End, ExecPlan, ExecRuns, KernelClock, Load, PlanError,
-    ProbePlan, Problem, Rate, RequestPlan, RetryOptions, RunPlan, Scenario, Spelling, StatusSet, Target,
-    Timeouts, Version,
+    ProbePlan, Problem, Rate, RequestPlan, RetryOptions, RunPlan, Scenario, Spelling, Stages, StatusSet,
+    Target, Timeouts, Version,
 };
 
 /// Connections in a closed loop, when no number is given.
@@ -36,8 +36,12 @@ pub struct RunOptions {
     pub requests: Option<u64>,
     /// Requests per second: an open loop.
     pub rate: Option<Rate>,
+    /// A rate that changes: an open loop as long as its stages.
+    pub stages: Option<Stages>,
     /// Exponential gaps.
     pub poisson: bool,
+    /// How due times are spread; as `poisson` says, if absent.
+    pub arrivals: Option<Arrivals>,
     /// Worker threads.
     pub threads: Option<u32>,
     /// Load before the measured part.
@@ -129,8 +133,14 @@ pub struct ExecOptions {
 pub enum OptionsError {
     /// Two ends.
     TwoEnds,
+    /// A setting that stages have their own of; by its plain name.
+    WithStages(&'static str),
+    /// Two ways to arrive.
+    TwoArrivals,
     /// Gaps of no rate.
     PoissonWithoutRate,
+    /// Arrivals without a rate.
+    ArrivalsWithoutRate,
     /// Not a method.
     Method(String),
     /// Not a header.
@@ -170,6 +180,24 @@ impl OptionsError {
                 let [duration, requests] = ["duration", "requests"].map(spelled);
                 let what = format!("{duration} and {requests} both say when the run ends");
                 Problem::new(what, "leave out one of them").about("duration")
+            }
+            Self::WithStages(setting) => {
+                let [setting_text, stages] = [setting, "stages"].map(spelled);
+                let what = match *setting {
+                    "rate" => format!("{setting_text} and {stages} both say how high the rate is"),
+                    _ => format!("{setting_text} and {stages} both say when the run ends"),
+                };
+                Problem::new(what, "leave out one of them").about(setting)
+            }
+            Self::TwoArrivals => {
+                let [poisson, arrivals] = ["poisson", "arrivals"].map(spelled);
+                let what = format!("{poisson} and {arrivals} both say how requests arrive");
+                Problem::new(what, "leave out one of them").about("arrivals")
+            }
+            Self::ArrivalsWithoutRate => {
+                let [arrivals, rate, stages] = ["arrivals", "rate", "stages"].map(spelled);
+                let what = format!("{arrivals} spreads the requests of a rate, and there is no rate");
+                Problem::new(what, format!("add {rate} 500, or {stages}")).about("arrivals")
             }
             Self::PoissonWithoutRate => {
                 let [poisson, rate] = ["poisson", "rate"].map(spelled);
@@ -244,6 +272,7 @@ impl RunOptions {
         let version = self.request.version(&target)?;
         let plan = RunPlan {
             load: self.load(end)?,
+            stages: self.stages.clone(),
             end,
             warmup: self.warmup.unwrap_or(match end {
                 // People who ask for a number of requests count them at the server, too.
@@ -301,13 +330,24 @@ impl RunOptions {
             return Err(OptionsError::WithScenario(setting));
         }
         let paced = scenario.flows.iter().find(|flow| !flow.pacing.is_zero());
-        match paced.filter(|_| self.rate.is_some()) {
+        match paced.filter(|_| self.rate.is_some() || self.stages.is_some()) {
             Some(flow) => Err(OptionsError::PacingWithRate(flow.name.clone())),
             None => Ok(()),
         }
     }
 
     fn end(&self) -> Result<End, OptionsError> {
+        if let Some(stages) = &self.stages {
+            let given = [
+                ("duration", self.duration.is_some()),
+                ("requests", self.requests.is_some()),
+                ("rate", self.rate.is_some()),
+            ];
+            return match given.into_iter().find(|(_, is_given)| *is_given) {
+                Some((setting, _)) => Err(OptionsError::WithStages(setting)),
+                None => Ok(End::Duration(stages.duration())),
+            };
+        }
         match (self.duration, self.requests) {
             (Some(_), Some(_)) => Err(OptionsError::TwoEnds),
             (duration, None) => Ok(End::Duration(duration.unwrap_or(DURATION))),
@@ -317,14 +357,25 @@ impl RunOptions {
 
     /// A default number of connections bows to a small number of requests; a given one is refused by the plan.
     fn load(&self, end: End) -> Result<Load, OptionsError> {
-        if let Some(rate_per_s) = self.rate {
-            let arrivals =
-                if self.poisson || self.scenario.is_some() { Arrivals::Poisson } else { Arrivals::Constant };
+        let rate = match &self.stages {
+            Some(stages) => Some(stages.highest().ok_or(PlanError::StagesWithoutRate)?),
+            None => self.rate,
+        };
+        if let Some(rate_per_s) = rate {
+            let arrivals = match self.arrivals {
+                Some(_) if self.poisson => return Err(OptionsError::TwoArrivals),
+                Some(arrivals) => arrivals,
+                None if self.poisson || self.scenario.is_some() => Arrivals::Poisson,
+                None => Arrivals::Constant,
+            };
             let max_connections = self.connections.unwrap_or(OPEN_CONNECTIONS);
             return Ok(Load::Open { rate_per_s, arrivals, max_connections });
         }
         if self.poisson {
             return Err(OptionsError::PoissonWithoutRate);
+        }
+        if self.arrivals.is_some() {
+            return Err(OptionsError::ArrivalsWithoutRate);
         }
         let connections = self.connections.unwrap_or_else(|| match end {
             End::Requests(requests) | End::First { requests, .. } => {

@@ -1,16 +1,20 @@
 //! What a run is asked to do. Every choice stands here, also those that nobody made by hand, so that a
 //! result can be repeated from its plan.
 
+mod arrivals;
 mod error;
 mod share;
+mod stages;
 
 use std::net::IpAddr;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::arrivals::Arrivals;
 pub use self::error::PlanError;
 pub use self::share::{AGENTS_MAX, Share, split};
+pub use self::stages::{Stage, Stages};
 use crate::{Problem, Rate, RetryPlan, Scenario, Target};
 
 /// One run: what, how much, how long, how evaluated.
@@ -26,6 +30,9 @@ pub struct RunPlan {
     pub scenario: Option<Box<Scenario>>,
     /// Closed or open loop; of sessions, where there is a scenario.
     pub load: Load,
+    /// How the rate of an open loop changes along the measured part; absent where it stays the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stages: Option<Stages>,
     /// When the measured part ends.
     pub end: End,
     /// Load before the measured part, in seconds; what happens in it is not counted.
@@ -141,7 +148,7 @@ pub enum Load {
     },
     /// Requests are due at times of their own: the clock sets the pace.
     Open {
-        /// Requests per second over all threads.
+        /// Requests per second over all threads; the highest, where [`RunPlan::stages`] change it.
         rate_per_s: Rate,
         /// How the due times are spread.
         arrivals: Arrivals,
@@ -166,17 +173,6 @@ impl Load {
             Self::Open { rate_per_s, .. } => Some(rate_per_s),
         }
     }
-}
-
-/// How the due times of an open loop are spread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Arrivals {
-    /// Equal gaps.
-    Constant,
-    /// Exponential gaps, as of many independent users.
-    Poisson,
 }
 
 /// When the measured part ends.
@@ -358,8 +354,8 @@ pub enum DriverChoice {
 }
 
 impl RunPlan {
-    /// Requests per second that were asked for, of this share of the load. None of a scenario: its rate is one of
-    /// sessions, whose later requests follow from answers.
+    /// Requests per second that were asked for, of this share of the load; the highest, where stages change it. None of a
+    /// scenario: its rate is one of sessions, whose later requests follow from answers.
     pub fn request_rate(&self) -> Option<Rate> {
         self.own_load().rate().filter(|_| self.scenario.is_none())
     }
@@ -404,6 +400,8 @@ impl RunPlan {
         if self.threads > connections {
             return Err(PlanError::MoreThreadsThanConnections { threads: self.threads, connections });
         }
+        self.check_arrivals()?;
+        self.check_stages()?;
         self.check_share()?;
         self.check_connection_use()
     }

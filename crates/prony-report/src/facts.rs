@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 
 use prony_model::{
-    Arrivals, BodyCheck, CalibrationUse, End, ErrorKind, Finding, Load, RunPlan, RunResult, StatusSet,
-    Timeouts, Traffic, Verdict, Version,
+    BodyCheck, CalibrationUse, End, ErrorKind, Finding, Load, Rate, RunPlan, RunResult, StatusSet, Timeouts,
+    Traffic, Verdict, Version,
 };
 
 use crate::number::{age, bytes, count, duration, percent, plural, rate, rough_percent, seconds, times};
@@ -107,18 +107,20 @@ pub(crate) fn load(plan: &RunPlan) -> String {
             format!("closed loop, {}, {threads}", plural((*connections).into(), "connection"))
         }
         Load::Open { rate_per_s, arrivals, max_connections } => {
-            let arrivals = match arrivals {
-                Arrivals::Constant => "constant",
-                Arrivals::Poisson => "Poisson",
-            };
             let connections = plural((*max_connections).into(), "connection");
-            format!(
-                "open loop, {} {}/s {arrivals}, at most {connections}, {threads}",
-                rate(rate_per_s.as_per_second()),
-                if sessions { "sessions" } else { "" }
-            )
+            format!("open loop, {} {arrivals}, at most {connections}, {threads}", asked(plan, *rate_per_s))
         }
     }
+}
+
+/// What rate was asked for: one, or the stages' lowest and highest.
+fn asked(plan: &RunPlan, highest: Rate) -> String {
+    let unit = if plan.scenario.is_some() { "sessions/s" } else { "/s" };
+    let Some(stages) = &plan.stages else { return format!("{} {unit}", rate(highest.as_per_second())) };
+    let rates = stages.0.iter().flat_map(|stage| [stage.from_per_s, stage.to_per_s]);
+    let lowest = rates.fold(f64::INFINITY, f64::min);
+    let count = plural(stages.0.len() as u64, "stage");
+    format!("{count} of {} to {} {unit}", rate(lowest), rate(highest.as_per_second()))
 }
 
 /// How long; the planned and the real length where they differ.

@@ -131,11 +131,16 @@ fn fewer_connections(threads: Option<u32>) -> Option<u32> {
 fn options(args: &RunArgs) -> Result<RunOptions, CliError> {
     let statuses = args.checks.expect_status.as_ref();
     Ok(RunOptions {
-        connections: args.connections.or_else(|| args.load.rate.and(fewer_connections(args.load.threads))),
+        connections: args.connections.or_else(|| {
+            let is_open = args.load.rate.is_some() || args.stages.is_some();
+            is_open.then(|| fewer_connections(args.load.threads)).flatten()
+        }),
         duration: args.duration,
         requests: args.requests,
         rate: args.load.rate,
+        stages: args.stages.clone(),
         poisson: args.load.poisson,
+        arrivals: args.load.arrivals,
         threads: args.load.threads,
         warmup: args.warmup,
         request: request(&args.request, args.connection, args.http2, &args.sources, statuses)?,

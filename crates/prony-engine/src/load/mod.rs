@@ -2,6 +2,8 @@
 
 pub(crate) mod worker;
 pub(crate) mod pacer;
+pub(crate) mod curve;
+pub(crate) mod bursts;
 pub(crate) mod wake;
 pub(crate) mod begin;
 pub(crate) mod exchange;

@@ -4,12 +4,15 @@
 //! another one what was taken, and the difference is what waits.
 
 use std::num::NonZeroU64;
+use std::sync::Arc;
 
-use prony_model::{Arrivals, Rate, RunPlan};
+use prony_model::{Arrivals, Rate, RunPlan, Stages};
 use rand::Rng as _;
 use rand_pcg::Pcg64;
 
 use crate::clock::{NEVER, Nanos};
+use crate::load::bursts::Bursts;
+use crate::load::curve::Curve;
 
 /// This thread's part of an open-loop schedule.
 #[derive(Debug, Clone)]
@@ -35,6 +38,26 @@ enum Cursor {
     Constant { start: Nanos, rate_per_s: f64, index: u64, stride: NonZeroU64 },
     /// A Poisson process of this thread's own; the sum of independent ones is one of the summed rate.
     Poisson { next_ns: f64, start: Nanos, mean_gap_ns: f64, random: Box<Pcg64> },
+    /// Of a rate that changes, request `index` is due where its integral reaches that, and this thread has every
+    /// `stride`-th.
+    Staged { curve: Arc<Curve>, origin: Nanos, index: i64, stride: NonZeroU64, next: Nanos },
+    /// A process of this thread's own of rate 1, on whose time `curve` and bursts are.
+    Warped(Box<Warped>),
+}
+
+/// Random arrivals at a rate that changes. A process of rate 1 is turned into one of any rate by the inverse of the
+/// rate's integral.
+#[derive(Debug, Clone)]
+struct Warped {
+    curve: Arc<Curve>,
+    bursts: Option<Bursts>,
+    /// The beginning of the measured part.
+    origin: Nanos,
+    /// What all threads have counted on average since the beginning of the warm-up.
+    count: f64,
+    threads: f64,
+    random: Pcg64,
+    next: Nanos,
 }
 
 /// What a schedule is made for.
@@ -67,6 +90,10 @@ impl Schedule {
                 index: u64::from(part.thread),
                 stride,
             },
+            Arrivals::Bursty { .. } => {
+                let curve = Curve::steady(rate, part.count_from.saturating_sub(part.start));
+                Cursor::warped(Arc::new(curve), arrivals, part)
+            }
             Arrivals::Poisson => {
                 let mean_gap_ns = 1e9 / rate.as_per_second() * stride.get() as f64;
                 // One stream per thread of the same seed: independent, and the same in every repetition.
@@ -78,8 +105,24 @@ impl Schedule {
         let limit = match arrivals {
             _ if part.requests == u64::MAX => u64::MAX,
             Arrivals::Constant => constant_share(rate, part),
-            Arrivals::Poisson => RunPlan::part_of(part.requests, part.thread, part.threads),
+            Arrivals::Poisson | Arrivals::Bursty { .. } => {
+                RunPlan::part_of(part.requests, part.thread, part.threads)
+            }
         };
+        Self::with(cursor, limit, part)
+    }
+
+    /// The part of `part.thread` in a load of `stages` over all threads; no count ends it.
+    pub(crate) fn of_stages(stages: &Stages, arrivals: Arrivals, part: Part) -> Self {
+        let curve = Arc::new(Curve::of_stages(stages, part.count_from.saturating_sub(part.start)));
+        let cursor = match arrivals {
+            Arrivals::Constant => Cursor::staged(curve, part),
+            Arrivals::Poisson | Arrivals::Bursty { .. } => Cursor::warped(curve, arrivals, part),
+        };
+        Self::with(cursor, u64::MAX, part)
+    }
+
+    fn with(cursor: Cursor, limit: u64, part: Part) -> Self {
         Self {
             due: cursor.clone(),
             due_count: 0,
@@ -148,6 +191,38 @@ impl Schedule {
 }
 
 impl Cursor {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the cast saturates, at more requests than a run can have"
+    )]
+    fn staged(curve: Arc<Curve>, part: Part) -> Self {
+        let stride = NonZeroU64::new(u64::from(part.threads)).expect("invariant: plans have a thread");
+        let index = curve.begins().ceil() as i64 + i64::from(part.thread);
+        let next = moment(part.count_from, curve.reaches(index as f64));
+        Self::Staged { curve, origin: part.count_from, index, stride, next }
+    }
+
+    fn warped(curve: Arc<Curve>, arrivals: Arrivals, part: Part) -> Self {
+        let bursts = match arrivals {
+            Arrivals::Bursty { factor, mean } => {
+                Some(Bursts::new(&curve, factor, mean.as_nanos() as f64, part.seed))
+            }
+            Arrivals::Constant | Arrivals::Poisson => None,
+        };
+        let mut warped = Warped {
+            curve,
+            bursts,
+            origin: part.count_from,
+            count: 0.0,
+            threads: f64::from(part.threads),
+            // One stream per thread of the same seed: independent, and the same in every repetition.
+            random: Pcg64::new(u128::from(part.seed), u128::from(part.thread)),
+            next: 0,
+        };
+        warped.advance();
+        Self::Warped(Box::new(warped))
+    }
+
     #[inline]
     fn moment(&self) -> Nanos {
         match self {
@@ -155,6 +230,8 @@ impl Cursor {
                 start.saturating_add(offset(*index, *rate_per_s))
             }
             Self::Poisson { next_ns, start, .. } => start.saturating_add(whole_nanos(*next_ns)),
+            Self::Staged { next, .. } => *next,
+            Self::Warped(warped) => warped.next,
         }
     }
 
@@ -165,8 +242,30 @@ impl Cursor {
             Self::Poisson { next_ns, mean_gap_ns, random, .. } => {
                 *next_ns += exponential(random) * *mean_gap_ns;
             }
+            Self::Staged { curve, origin, index, stride, next } => {
+                *index = index.saturating_add_unsigned(stride.get());
+                *next = moment(*origin, curve.reaches(*index as f64));
+            }
+            Self::Warped(warped) => warped.advance(),
         }
     }
+}
+
+impl Warped {
+    fn advance(&mut self) {
+        self.count += exponential(&mut self.random) * self.threads;
+        let count = match &mut self.bursts {
+            None => Some(self.curve.begins() + self.count),
+            Some(bursts) => bursts.reaches(&self.curve, self.count),
+        };
+        self.next = moment(self.origin, count.and_then(|count| self.curve.reaches(count)));
+    }
+}
+
+/// The moment `offset_ns` from `origin`, or [`NEVER`].
+#[expect(clippy::cast_possible_truncation, reason = "whole, and the cast saturates")]
+fn moment(origin: Nanos, offset_ns: Option<f64>) -> Nanos {
+    offset_ns.map_or(NEVER, |offset| origin.saturating_add_signed(offset as i64))
 }
 
 /// How many of the counted requests of a constant schedule are `part.thread`'s: those that are due next from
@@ -195,7 +294,7 @@ fn offset(index: u64, rate_per_s: f64) -> Nanos {
 }
 
 /// An exponentially distributed number with mean 1 (inverse transform; 1 − u is never 0).
-fn exponential(random: &mut Pcg64) -> f64 {
+pub(super) fn exponential(random: &mut Pcg64) -> f64 {
     const STEP: f64 = 1.0 / (1_u64 << 53) as f64;
     let uniform = (random.next_u64() >> 11) as f64 * STEP;
     -(1.0 - uniform).ln()
@@ -292,6 +391,117 @@ mod tests {
         assert!(cut.is_over());
     }
 
+    /// The parts of all threads of a load in stages, in the order of their moments.
+    fn staged(stages: &Stages, arrivals: Arrivals, threads: u32, warmup: Nanos, seed: u64) -> Vec<Nanos> {
+        let count_from = 1_000 + warmup;
+        let end = count_from + u64::try_from(stages.duration().as_nanos()).expect("a run's length");
+        let part = |thread| Part { thread, threads, seed, start: 1_000, count_from, end, requests: u64::MAX };
+        let of = |thread| all(Schedule::of_stages(stages, arrivals, part(thread)));
+        let mut moments: Vec<Nanos> = (0..threads).flat_map(of).collect();
+        moments.sort_unstable();
+        moments
+    }
+
+    fn parsed(text: &str) -> Stages {
+        Stages::parse(text).expect("stages")
+    }
+
+    #[test]
+    fn one_stage_is_a_constant_rate() {
+        let end = 1_000 + 30_000_000_000;
+        for rate in [1.0, 333.25, 1000.0] {
+            let stages = parsed(&format!("{rate}/s:30s"));
+            let one = all(schedule(rate, Arrivals::Constant, 0, 1, end, u64::MAX));
+            let same = staged(&stages, Arrivals::Constant, 3, 0, 7);
+            assert_eq!(one.len(), same.len(), "{rate}");
+            assert!(one.iter().zip(&same).all(|(one, same)| one.abs_diff(*same) <= 1), "{rate}");
+        }
+    }
+
+    #[test]
+    fn hours_of_stages_add_up_to_the_request() {
+        let moments = staged(&parsed("0.1/s:10h,0.1..0.5/s:10h,0.5/s:10h"), Arrivals::Constant, 2, 0, 7);
+        assert_eq!(moments.len(), 3600 + 10_800 + 18_000);
+        let hour = |number: u64| 1_000 + number * 3_600_000_000_000;
+        let between =
+            |from, to| moments.iter().filter(|moment| (hour(from)..hour(to)).contains(*moment)).count();
+        assert_eq!([between(0, 10), between(10, 20), between(20, 30)], [3600, 10_800, 18_000]);
+    }
+
+    /// Counts of arrivals in windows: their mean, and their variance over it.
+    fn dispersion(moments: &[Nanos], from: Nanos, window: Nanos, windows: usize) -> (f64, f64) {
+        let mut counts = vec![0.0; windows];
+        for moment in moments.iter().filter(|moment| **moment >= from) {
+            let index = usize::try_from((moment - from) / window).expect("a small number");
+            if let Some(count) = counts.get_mut(index) {
+                *count += 1.0;
+            }
+        }
+        let mean = counts.iter().sum::<f64>() / windows as f64;
+        let variance =
+            counts.iter().map(|count: &f64| (count - mean).powi(2)).sum::<f64>() / (windows - 1) as f64;
+        (mean, variance / mean)
+    }
+
+    #[test]
+    fn poisson_in_stages_has_the_rates_of_the_stages() {
+        let moments = staged(&parsed("100/s:100s,0:100s,100..900/s:100s"), Arrivals::Poisson, 3, 0, 11);
+        let second = |number: u64| 1_000 + number * 1_000_000_000;
+        let between = |from, to| {
+            moments.iter().filter(|moment| (second(from)..second(to)).contains(*moment)).count() as f64
+        };
+        // Expected ± 4.5 standard deviations.
+        for (from, to, expected) in
+            [(0, 100, 10_000.0_f64), (100, 200, 0.0), (200, 250, 15_000.0), (250, 300, 35_000.0)]
+        {
+            let count = between(from, to);
+            assert!((count - expected).abs() <= 4.5 * expected.sqrt(), "{from}..{to}: {count}");
+        }
+        let (_, poisson) = dispersion(&moments, second(0), 1_000_000_000, 100);
+        assert!((poisson - 1.0).abs() < 0.7, "{poisson}");
+        assert_eq!(
+            moments,
+            staged(&parsed("100/s:100s,0:100s,100..900/s:100s"), Arrivals::Poisson, 3, 0, 11)
+        );
+    }
+
+    /// Index of dispersion for counts in windows of length T of an interrupted Poisson process, from its two states:
+    /// 1 + 2 r L (f − 1)²/f · (1 − (1 − e^(−sT)) / (sT)), s = f / (L (f − 1)) (Fischer and Meier-Hellstern, 1993).
+    #[test]
+    fn bursts_have_the_mean_and_the_dispersion_of_their_process() {
+        let (rate, factor, mean_s, window_s, seconds) = (50.0_f64, 4.0_f64, 0.5_f64, 2.0_f64, 20_000_u32);
+        let arrivals = Arrivals::Bursty { factor, mean: std::time::Duration::from_secs_f64(mean_s) };
+        let stages = parsed(&format!("{rate}/s:{seconds}s"));
+        let moments = staged(&stages, arrivals, 3, 0, 5);
+        let windows = 10_000;
+        let (mean, index) = dispersion(&moments, 1_000, 2_000_000_000, windows);
+        let speed = factor / (mean_s * (factor - 1.0)) * window_s;
+        let expected = 1.0
+            + 2.0 * rate * mean_s * (factor - 1.0).powi(2) / factor * (1.0 - (1.0 - (-speed).exp()) / speed);
+        // The mean of 10,000 windows of that dispersion.
+        let error = (rate * window_s * expected / windows as f64).sqrt();
+        assert!((mean - rate * window_s).abs() < 4.5 * error, "{mean} ± {error}");
+        assert!((index / expected - 1.0).abs() < 0.08, "{index}, expected {expected}");
+        // In a burst the rate is the factor's, and it takes one part of so many of the time.
+        let busy = moments
+            .chunk_by(|a, b| b - a < 100_000_000)
+            .map(|burst| (burst[burst.len() - 1] - burst[0]) as f64);
+        let share = busy.sum::<f64>() / 1e9 / f64::from(seconds);
+        assert!((share * factor - 1.0).abs() < 0.08, "{share}");
+    }
+
+    #[test]
+    fn bursts_of_a_constant_rate_are_those_of_one_stage() {
+        let arrivals = Arrivals::Bursty { factor: 5.0, mean: std::time::Duration::from_millis(200) };
+        let end = 1_000 + 50_000_000_000;
+        let plain: Vec<Nanos> =
+            (0..2).map(|thread| schedule(100.0, arrivals, thread, 2, end, u64::MAX)).flat_map(all).collect();
+        let mut plain = plain;
+        plain.sort_unstable();
+        assert_eq!(plain, staged(&parsed("100/s:50s"), arrivals, 2, 0, 7));
+        assert_eq!(all(schedule(100.0, arrivals, 0, 1, NEVER, 40)).len(), 40, "a count ends it, too");
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -316,6 +526,35 @@ mod tests {
             let counted = together.iter().filter(|moment| **moment >= count_from).count();
             prop_assert_eq!(counted as u64, requests);
             prop_assert_eq!(together, of(0, 1));
+        }
+
+        #[test]
+        fn threads_together_make_the_stages_of_one(
+            rates in prop::collection::vec((0_u32..2000, 0_u32..2000, 1_u64..1500), 1..7),
+            threads in 1_u32..9,
+            warmup in prop_oneof![Just(0), 0_u64..1_000_000_000],
+        ) {
+            let stages = Stages(rates.into_iter().map(|(from, to, ms)| prony_model::Stage {
+                name: None,
+                from_per_s: from.into(),
+                to_per_s: to.into(),
+                duration: std::time::Duration::from_millis(ms),
+            }).collect());
+            let one = staged(&stages, Arrivals::Constant, 1, warmup, 7);
+            prop_assert_eq!(&one, &staged(&stages, Arrivals::Constant, threads, warmup, 7));
+            let measured: Vec<Nanos> = one.into_iter().filter(|moment| *moment >= 1_000 + warmup).collect();
+            // Each stage has the requests of its integral: those that it begins to hold.
+            let mut first = 0.0;
+            for (from_s, stage) in stages.spans() {
+                let begin = 1_000 + warmup + whole_nanos((from_s * 1e9).round());
+                let end = begin + u64::try_from(stage.duration.as_nanos()).expect("a stage's length");
+                let next = first + stage.requests();
+                let expected = (next - 1e-7).ceil() - (first - 1e-7).ceil();
+                first = next;
+                let count = measured.iter().filter(|moment| (begin..end).contains(*moment)).count();
+                prop_assert!((count as f64 - expected).abs() < 0.5, "{} of {}", count, expected);
+            }
+            prop_assert!((measured.len() as f64 - (first - 1e-7).ceil().max(0.0)).abs() < 0.5);
         }
 
         #[test]

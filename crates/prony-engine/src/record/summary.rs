@@ -243,7 +243,7 @@ fn rate(plan: &RunPlan, totals: &Totals, responses: &Histogram) -> RateSummary {
         None
     };
     RateSummary {
-        asked_per_s: plan.request_rate().map(prony_model::Rate::as_per_second),
+        asked_per_s: plan.asked_per_s(measured_s),
         sent_per_s: per_s(counters.sent_now),
         answered_per_s: per_s(counters.answered_now),
         done_per_s,

@@ -15,6 +15,7 @@ pub(crate) fn plan(url: &str) -> RunPlan {
         target: Target::parse(url).expect("a URL"),
         request: get(),
         load: closed(1),
+        stages: None,
         end: requests(1),
         warmup: Duration::ZERO,
         threads: 1,

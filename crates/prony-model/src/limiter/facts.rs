@@ -149,17 +149,12 @@ impl Facts {
             rate: result.rate.answered_per_s,
             answers: requests.answered,
             failed_share: requests.failed as f64 / (requests.done + requests.failed).max(1) as f64,
-            asked_rate: result.plan.own_load().rate().map(|rate| match &result.plan.scenario {
-                None => rate.as_per_second(),
+            asked_rate: result.plan.mean_rate(wall_s).map(|rate| match &result.plan.scenario {
+                None => rate,
                 // What became due follows from the answers.
                 Some(_) => intended / wall_s,
             }),
-            asked_sessions: result
-                .plan
-                .own_load()
-                .rate()
-                .filter(|_| result.plan.scenario.is_some())
-                .map(crate::Rate::as_per_second),
+            asked_sessions: result.plan.mean_rate(wall_s).filter(|_| result.plan.scenario.is_some()),
             sent_share: requests.sent as f64 / intended,
             in_flight: match &in_company {
                 Some(company) => result.rate.answered_per_s * company.mean_ms / 1e3,

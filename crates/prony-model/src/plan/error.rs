@@ -106,6 +106,55 @@ pub enum PlanError {
         /// Threads of all agents.
         threads: u32,
     },
+    /// Bursts of no more than the rate, or of more than [`crate::Arrivals::BURST_FACTOR_MAX`] times it.
+    BurstFactor {
+        /// The bound.
+        max: String,
+    },
+    /// Bursts below [`crate::Arrivals::BURST_MIN`].
+    BurstTooShort {
+        /// The bound.
+        min: Duration,
+    },
+    /// Bursts that hold less than a request.
+    BurstWithoutRequests,
+    /// No stage, or more than [`crate::Stages::COUNT_MAX`].
+    Stages {
+        /// What was asked.
+        asked: usize,
+        /// The bound.
+        max: usize,
+    },
+    /// A stage that takes no time.
+    StageWithoutDuration {
+        /// Its name, or its number.
+        stage: String,
+    },
+    /// A stage with a rate that is none.
+    StageRate {
+        /// Its name, or its number.
+        stage: String,
+        /// Requests per second.
+        rate: String,
+    },
+    /// A name that thresholds can't write.
+    StageName {
+        /// As it was given.
+        name: String,
+        /// Bytes at most.
+        max: usize,
+    },
+    /// Two stages of one name.
+    StageNamedTwice {
+        /// The name.
+        name: String,
+    },
+    /// Stages that send nothing.
+    StagesWithoutRate,
+    /// Stages without a rate to change.
+    StagesInClosedLoop,
+    /// A length or a rate beside stages, which have their own.
+    StagesContradicted,
     /// A rate of which a thread's part is below [`crate::Rate::MIN_PER_SECOND`].
     RateTooLowToShare {
         /// Threads of all agents.
@@ -159,6 +208,23 @@ impl PlanError {
             Self::FewerRequestsThanThreads { requests, threads } => {
                 format!("{requests} requests can't be shared by the {threads} threads of all agents")
             }
+            Self::BurstFactor { .. } => "bursts must be above the rate, and not without a bound".to_owned(),
+            Self::BurstTooShort { min } => format!("bursts below {} ms are none", min.as_millis()),
+            Self::BurstWithoutRequests => "a burst this short holds less than one request".to_owned(),
+            Self::Stages { asked, .. } => format!("{asked} stages"),
+            Self::StageWithoutDuration { stage } => format!("stage {stage} has a duration of 0"),
+            Self::StageRate { stage, rate } => {
+                format!("{rate} requests per second of stage {stage} are no rate")
+            }
+            Self::StageName { name, .. } => format!("`{name}` can't name a stage"),
+            Self::StageNamedTwice { name } => format!("two stages are named `{name}`"),
+            Self::StagesWithoutRate => "stages that are all at a rate of 0 send nothing".to_owned(),
+            Self::StagesInClosedLoop => {
+                format!("{} are of a rate, and a closed loop has none", spelled("stages"))
+            }
+            Self::StagesContradicted => {
+                format!("the plan's length or rate is not that of its {}", spelled("stages"))
+            }
             Self::RateTooLowToShare { threads } => {
                 format!("a rate this low can't be shared by {threads} threads")
             }
@@ -198,6 +264,32 @@ impl PlanError {
             Self::FewerRequestsThanThreads { threads, .. } => {
                 format!("use {setting} {threads} or more, or fewer agents")
             }
+            Self::BurstFactor { max } => {
+                format!("use {setting} bursty:5x,1s, with more than 1x and at most {max}x")
+            }
+            Self::BurstTooShort { .. } => format!("use {setting} bursty:5x,1s, or poisson"),
+            Self::BurstWithoutRequests => {
+                format!("use longer bursts, {setting} bursty:5x,10s, or a higher rate")
+            }
+            Self::Stages { max, .. } => format!("use 1 to {max}"),
+            Self::StageWithoutDuration { .. } => {
+                "give it a time above 0, 100/s:30s; a jump needs none".to_owned()
+            }
+            Self::StageRate { .. } => {
+                format!(
+                    "use 0, or {} to {} per second",
+                    crate::Rate::MIN_PER_SECOND,
+                    crate::Rate::PER_SECOND_MAX
+                )
+            }
+            Self::StageName { max, .. } => {
+                format!("use a letter, and then letters, digits, `-` and `_`; {max} bytes at most")
+            }
+            Self::StageNamedTwice { .. } => "give each a name of its own".to_owned(),
+            Self::StagesWithoutRate => "give one of them a rate above 0".to_owned(),
+            Self::StagesInClosedLoop | Self::StagesContradicted => {
+                "take length and rate from the stages".to_owned()
+            }
             Self::RateTooLowToShare { .. } => format!("use a higher {setting}, or fewer agents"),
         }
     }
@@ -220,6 +312,15 @@ impl PlanError {
             Self::Retry(error) => error.setting(),
             Self::Agents { .. } | Self::SplitTwice | Self::ShareOutside { .. } => "agents",
             Self::RateTooLowToShare { .. } => "rate",
+            Self::BurstFactor { .. } | Self::BurstTooShort { .. } | Self::BurstWithoutRequests => "arrivals",
+            Self::Stages { .. }
+            | Self::StageWithoutDuration { .. }
+            | Self::StageRate { .. }
+            | Self::StageName { .. }
+            | Self::StageNamedTwice { .. }
+            | Self::StagesWithoutRate
+            | Self::StagesInClosedLoop
+            | Self::StagesContradicted => "stages",
         }
     }
 }

@@ -281,6 +281,7 @@ fn plan() -> RunPlan {
             pipeline: 2,
         },
         load: Load::Closed { connections: 50 },
+        stages: None,
         end: End::Duration(Duration::from_millis(10_500)),
         warmup: Duration::from_secs(1),
         threads: 2,

@@ -22,10 +22,6 @@ pub(super) fn manner(result: &CapacityResult) -> Vec<String> {
     parts.push(match (result.method.varied, plan.load) {
         (Varied::Users, _) => format!("closed loops, {threads}"),
         (Varied::Rate, prony_model::Load::Open { arrivals, max_connections, .. }) => {
-            let arrivals = match arrivals {
-                prony_model::Arrivals::Constant => "constant",
-                prony_model::Arrivals::Poisson => "Poisson",
-            };
             let connections = plural(max_connections.into(), "connection");
             format!("open loops, {arrivals} arrivals, at most {connections}, {threads}")
         }

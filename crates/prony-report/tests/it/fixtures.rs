@@ -138,6 +138,7 @@ pub(crate) fn plan(url: &str, load: Load) -> RunPlan {
             pipeline: 1,
         },
         load,
+        stages: None,
         end: End::Duration(Duration::from_secs(10)),
         warmup: Duration::from_secs(1),
         threads: 1,

@@ -41,6 +41,7 @@ pub fn calibration_load(
                 Load::Open { rate_per_s, arrivals: Arrivals::Constant, max_connections: connections }
             }
         },
+        stages: None,
         end: End::Duration(duration),
         warmup: WARMUP,
         threads: step.threads,

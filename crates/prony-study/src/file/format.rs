@@ -60,8 +60,16 @@ pub(super) fn of_run(path: &str, plan: &RunPlan) -> String {
             words.push(plural(u64::from(connections), "connection"));
         }
         Load::Open { rate_per_s, arrivals, max_connections } => {
-            let gaps = if arrivals == Arrivals::Poisson { " (Poisson)" } else { "" };
-            words.push(format!("open loop, {} /s{gaps}", rate_per_s.as_per_second()));
+            let gaps = match arrivals {
+                Arrivals::Constant => String::new(),
+                arrivals => format!(" ({arrivals})"),
+            };
+            let stages = plan
+                .stages
+                .as_ref()
+                .map(|stages| format!("{} up to ", plural(stages.0.len() as u64, "stage")));
+            let stages = stages.unwrap_or_default();
+            words.push(format!("open loop, {stages}{} /s{gaps}", rate_per_s.as_per_second()));
             words.push(format!("at most {}", plural(u64::from(max_connections), "connection")));
         }
     }

@@ -147,7 +147,9 @@ fn run(section: &Section<'_>, context: &Context<'_>, mistakes: &mut Mistakes) ->
         duration: keys.duration.map(|length| length.0),
         requests: keys.requests.map(|count| count.0),
         rate: keys.rate.map(|rate| rate.0),
+        stages: keys.stages.map(|stages| stages.0),
         poisson: keys.poisson,
+        arrivals: keys.arrivals.map(|arrivals| arrivals.0),
         threads: keys.threads.map(|count| count.0),
         warmup: keys.warmup.map(|length| length.0),
         request: RequestOptions {

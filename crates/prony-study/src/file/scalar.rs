@@ -5,7 +5,8 @@ use std::fmt;
 use std::time::Duration;
 
 use prony_model::{
-    Backoff, Problem, Rate, RetryOn, StatusSet, parse_bytes, parse_count, parse_count_u32, parse_duration,
+    Arrivals, Backoff, Problem, Rate, RetryOn, Stages, StatusSet, parse_bytes, parse_count, parse_count_u32,
+    parse_duration,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
@@ -108,6 +109,14 @@ quantity!(
 quantity!(
     /// `500`, `"10k"` or `"600/min"`.
     PerSecond(Rate), ["string", "number"], |scalar| scalar.to_string().parse::<Rate>()
+);
+quantity!(
+    /// `"100/s:30s,100..1000/s:60s"`.
+    StagesArg(Stages), ["string"], |scalar| Stages::parse(&scalar.to_string())
+);
+quantity!(
+    /// `"poisson"`, `"bursty:10x,500ms"`.
+    ArrivalsArg(Arrivals), ["string"], |scalar| Arrivals::parse(&scalar.to_string())
 );
 quantity!(
     /// `200` or `"2xx,304"`.

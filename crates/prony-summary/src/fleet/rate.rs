@@ -1,6 +1,6 @@
 //! The rates of all agents together.
 
-use prony_model::{Interval, Rate, RateSummary, RunPlan, RunResult};
+use prony_model::{Interval, RateSummary, RunPlan, RunResult};
 use prony_stats::rate_interval;
 
 use super::pieces::Pieces;
@@ -22,7 +22,7 @@ pub(super) fn rate(
     let whole_rounds_per_s = whole_rounds.sum::<Option<f64>>().filter(|_| !results.is_empty());
     let interval = pieces.and_then(|pieces| rate_interval(&pieces.done, pieces.length_ns as f64 / 1e9).ok());
     RateSummary {
-        asked_per_s: plan.request_rate().map(Rate::as_per_second),
+        asked_per_s: plan.asked_per_s(measured_s),
         sent_per_s: per_s(|rate| rate.sent_per_s),
         answered_per_s: per_s(|rate| rate.answered_per_s),
         done_per_s,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use prony_model::{Clock, ServerHint, parse_count, parse_count_u32, parse_duration};
+use prony_model::{Clock, ServerHint, Stages, parse_count, parse_count_u32, parse_duration};
 
 use super::fleet::FleetArgs;
 use super::k8s::K8sArgs;
@@ -41,6 +41,9 @@ pub(crate) struct RunArgs {
     pub(crate) requests: Option<u64>,
     #[command(flatten)]
     pub(crate) load: LoadArgs,
+    /// Open loop whose rate changes: `100/s:30s,100..1000/s:60s,peak=1000/s:30s`
+    #[arg(long, value_name = "STAGES", value_parser = Stages::parse, hide_short_help = true)]
+    pub(crate) stages: Option<Stages>,
     /// Warm-up time, not measured [default: 1s; 0 with -n]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) warmup: Option<Duration>,

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use prony_model::{
-    Backoff, Http2Choice, Rate, RetryOn, RetryOptions, StatusSet, TlsChoices, TlsVersions, parse_count_u32,
-    parse_duration, parse_percent,
+    Arrivals, Backoff, Http2Choice, Rate, RetryOn, RetryOptions, StatusSet, TlsChoices, TlsVersions,
+    parse_count_u32, parse_duration, parse_percent,
 };
 
 /// What is sent, and how long it may take.
@@ -137,6 +137,9 @@ pub(crate) struct LoadArgs {
     /// Open loop with Poisson arrivals, as from many independent users
     #[arg(long, hide_short_help = true)]
     pub(crate) poisson: bool,
+    /// How the requests of a rate arrive: `constant`, `poisson`, `bursty`, `bursty:10x,500ms` [default: constant]
+    #[arg(long, value_name = "HOW", value_parser = Arrivals::parse, hide_short_help = true)]
+    pub(crate) arrivals: Option<Arrivals>,
     /// Worker threads [default: 1]
     #[arg(short, long, value_name = "N", value_parser = parse_count_u32)]
     pub(crate) threads: Option<u32>,

@@ -70,6 +70,7 @@ fn measure(model: rudy::Model, args: &DemoArgs, seed: u64, control: &Control) ->
             pipeline: 1,
         },
         load: Load::Closed { connections: args.connections },
+        stages: None,
         end: End::Duration(args.duration),
         warmup: WARMUP,
         threads: 1,

@@ -65,6 +65,7 @@ pub(crate) fn ab(args: &AbArgs, seed: u64) -> Result<Ab, CliError> {
         },
         request,
         load: Load::Closed { connections },
+        stages: None,
         end,
         warmup: Duration::ZERO,
         threads: 1,

@@ -48,6 +48,7 @@ pub(crate) fn wrk(args: &WrkArgs, seed: u64) -> Result<Wrk, CliError> {
         request: request(args, &target)?,
         target,
         load: Load::Closed { connections },
+        stages: None,
         end: End::Duration(duration),
         warmup: Duration::ZERO,
         threads,

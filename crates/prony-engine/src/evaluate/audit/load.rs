@@ -46,7 +46,7 @@ pub(super) fn rate_not_reached(facts: &Facts<'_>) -> Option<Finding> {
 /// Target rate, and the share of intended requests that was not sent; `None` if that is next to nothing.
 fn shortfall(facts: &Facts<'_>) -> Option<(f64, f64)> {
     let requests = &facts.result.requests;
-    let asked = facts.plan().own_load().rate()?.as_per_second();
+    let asked = facts.plan().mean_rate(facts.result.timing.measured_s)?;
     let target = match &facts.plan().scenario {
         None => asked,
         // What became due follows from the answers.

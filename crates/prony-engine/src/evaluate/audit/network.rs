@@ -174,6 +174,7 @@ mod tests {
                 verbatim: false,
             },
             load: Load::Closed { connections: 500 },
+            stages: None,
             end: End::Duration(Duration::from_secs(1)),
             warmup: Duration::ZERO,
             threads: 1,

@@ -10,9 +10,12 @@ use crate::record::latency::sent_in_vain;
 use crate::record::slice::Slice;
 use crate::record::summary::{cut_off, seconds};
 
-/// The clean parts of a run; `None` where the machine does not say what was taken from it. `all` are the requests of
-/// the whole run.
+/// The clean parts of a run; `None` where the machine does not say what was taken from it, and of a load in stages: what
+/// is left of it would have more of one stage than of another. `all` are the requests of the whole run.
 pub(crate) fn clean_parts(plan: &RunPlan, totals: &Totals, all: &Requests) -> Option<CleanParts> {
+    if plan.stages.is_some() {
+        return None;
+    }
     let clean = &totals.clean;
     let taken = clean.taken?;
     let (responses, services) = (clean.all.good_responses(), clean.all.good_services());

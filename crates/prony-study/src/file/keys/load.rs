@@ -8,7 +8,8 @@ use serde::Deserialize;
 
 use crate::file::agents::AgentsKey;
 use crate::file::scalar::{
-    BackoffArg, Count, CountU32, DurationArg, Failures, PerSecond, Scalar, Share, Statuses,
+    ArrivalsArg, BackoffArg, Count, CountU32, DurationArg, Failures, PerSecond, Scalar, Share, StagesArg,
+    Statuses,
 };
 
 /// The keys of all kinds of load together: which of them a load may have depends on its `kind`.
@@ -82,6 +83,10 @@ pub(in crate::file) struct RunKeys {
     pub(in crate::file) requests: Option<Count>,
     /// Open loop: requests per second.
     pub(in crate::file) rate: Option<PerSecond>,
+    /// Open loop whose rate changes along the run: 100/s:30s,100..1000/s:60s,1000/s:30s.
+    pub(in crate::file) stages: Option<StagesArg>,
+    /// How the requests of a rate arrive: constant, poisson, bursty, bursty:10x,500ms.
+    pub(in crate::file) arrivals: Option<ArrivalsArg>,
     /// Open loop with exponential gaps.
     #[serde(default)]
     pub(in crate::file) poisson: bool,

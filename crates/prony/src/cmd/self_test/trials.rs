@@ -96,6 +96,7 @@ impl Trial {
                 pipeline,
             },
             load: self.load,
+            stages: None,
             end: self.end,
             // Every request that the server sees is to be one that the client reports.
             warmup: Duration::ZERO,
