@@ -61,9 +61,9 @@ impl Policy {
         let whom = if public { "on a public address" } else { "in one load" };
         let too_much =
             |what, requested: String, allowed: String| Refusal::TooMuch { what, requested, allowed, whom };
-        if let Some(rate) = plan.load.rate() {
-            if rate.as_per_second() > f64::from(caps.rate_per_s) {
-                let requested = format!("{:.0}", rate.as_per_second());
+        if let Some(peak) = plan.load.peak_per_s() {
+            if peak > f64::from(caps.rate_per_s) {
+                let requested = format!("{peak:.0}");
                 return Err(too_much("requests per second", requested, caps.rate_per_s.to_string()));
             }
         } else if public {

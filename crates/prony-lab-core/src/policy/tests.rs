@@ -1,7 +1,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use prony_model::{Rate, RunOptions, RunPlan, Target};
+use prony_model::{Arrivals, Rate, RunOptions, RunPlan, Stages, Target};
 use proptest::prelude::*;
 
 use super::*;
@@ -184,6 +184,17 @@ fn loads_have_bounds() {
         })
     );
     too_much(&plan(|options| options.rate = Some(rate(1_001.0))), "requests per second");
+    // What counts is the highest rate at any moment.
+    let bursty = plan(|options| {
+        options.rate = Some(rate(500.0));
+        options.arrivals = Some(Arrivals::Bursty { factor: 2.1, mean: Duration::from_secs(1) });
+    });
+    too_much(&bursty, "requests per second");
+    let staged = plan(|options| {
+        options.duration = None;
+        options.stages = Stages::parse("1/s:9s,1..1001:1s").ok();
+    });
+    too_much(&staged, "requests per second");
     too_much(&plan(|options| options.connections = Some(101)), "connections");
     too_much(&plan(|options| options.duration = Some(Duration::from_mins(1))), "seconds");
     too_much(&plan(|options| options.request.body = Some(vec![0; 10_000])), "bytes");
