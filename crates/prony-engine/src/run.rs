@@ -32,6 +32,7 @@ use crate::record::recorder::Recorder;
 use crate::record::samples::Samples;
 use crate::record::slice::Slice;
 use crate::record::so_far::SoFar;
+use crate::record::stages::StageRecord;
 use crate::record::summary::{Run, summarize};
 use crate::resolve::{Peers, resolve};
 use crate::{Control, RunError, sys, tls};
@@ -280,7 +281,10 @@ fn start_workers(
         spares.push(spare);
         let asks_kernel = kernel.stamping.sampling.arrivals_one_in > 0;
         let open_loop = plan.load.rate().is_some();
-        let recorder = Recorder::new(slice(plan, thread), full.clone(), taken, open_loop, asks_kernel);
+        let mut recorder = Recorder::new(slice(plan, thread), full.clone(), taken, open_loop, asks_kernel);
+        if let Some(stages) = &plan.stages {
+            recorder.by_stages(Box::new(StageRecord::new(stages, window.measure_from)));
+        }
         let heads = HeadCache::new(request.kind(), Limits::default());
         let worker =
             Worker::new(assignment, layer, heads, checker.clone(), recorder, control.clone(), abort.clone());

@@ -1,7 +1,9 @@
 //! Whether a result agrees with itself. What the engine writes always does; a file that was edited by hand, or
 //! mixed together of two, seldom.
 
-use crate::{CleanParts, Clock, HistogramData, LatencySummary, Outcome, QUANTILES, RunResult, Verdict};
+use crate::{
+    CleanParts, Clock, HistogramData, LatencySummary, Outcome, QUANTILES, Requests, RunResult, Verdict,
+};
 
 /// Two parts of a result that can't both be true.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -73,6 +75,7 @@ impl RunResult {
         if let Some(clean) = &self.clean {
             clean.check(&mut found);
         }
+        self.check_stages(&mut found);
         let made = Verdict::from_findings(&self.findings);
         if self.verdict != made {
             found.push(Contradiction::Verdict { found: self.verdict, made });
@@ -101,6 +104,30 @@ impl RunResult {
         }
         sum("done", requests.done, "the samples of response", &[self.latency.response.count], found);
         sum("done", requests.done, "the samples of service", &[self.latency.service.count], found);
+    }
+
+    fn check_stages(&self, found: &mut Vec<Contradiction>) {
+        if self.stages.is_empty() {
+            return;
+        }
+        let of = |count: fn(&Requests) -> u64| -> Vec<u64> {
+            self.stages.iter().map(|stage| count(&stage.requests)).collect()
+        };
+        let requests = &self.requests;
+        sum("intended", requests.intended, "the stages", &of(|requests| requests.intended), found);
+        sum("done", requests.done, "the stages", &of(|requests| requests.done), found);
+        for stage in &self.stages {
+            let (response, service) = (&stage.response, &stage.service);
+            for (clock, summary, histogram) in [
+                ("response", response, &stage.response_histogram),
+                ("service", service, &stage.service_histogram),
+            ] {
+                let clock = format!("{clock} of stage {}", stage.name);
+                summary.check(&clock, found);
+                histogram_count(&clock, summary.count, histogram, found);
+            }
+            sum("the done of a stage", stage.requests.done, "its samples", &[response.count], found);
+        }
     }
 
     fn check_outcomes(&self, found: &mut Vec<Contradiction>) {

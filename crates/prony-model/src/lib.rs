@@ -38,6 +38,7 @@ mod retries;
 mod scenario;
 mod server;
 mod source;
+mod stage_result;
 mod status;
 mod study;
 mod target;
@@ -123,6 +124,7 @@ pub use server::{
     ServerHint, ServerObservation, ServerProcess, ServerSampling, ServerSection, ServerThread, ServerUse,
 };
 pub use source::{SourceError, source_addresses};
+pub use stage_result::StageResult;
 pub use status::status_name;
 pub use study::{
     CurvePoint, Execution, FigureBasis, FindingPlace, HistogramBin, LoadKind, PublishedFigure, RetriedRun,

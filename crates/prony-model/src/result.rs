@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     CleanParts, Environment, ErrorKind, EvaluatedThreshold, EventStreams, Finding, HistogramData, Histograms,
     Http2Use, Latencies, LatencySummary, Limiter, RetryUse, RunPlan, ScenarioResult, ServerUse, SoloRequests,
-    TlsUse, Traffic, Verdict,
+    StageResult, TlsUse, Traffic, Verdict,
 };
 
 /// One run, whole: enough to print any report of it again and to evaluate it.
@@ -54,6 +54,9 @@ pub struct RunResult {
     /// What came of retries, where the plan asks for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retries: Option<RetryUse>,
+    /// Each stage that was begun, where the plan has stages.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<StageResult>,
     /// Throughput over the measured part.
     pub rate: RateSummary,
     /// Bytes on the wire, headers included, over the measured part.

@@ -27,6 +27,11 @@ pub fn rows(file: &str, result: &RunResult) -> String {
         summary_rows(&format!("{run},response"), &entry.response, &mut text);
         summary_rows(&format!("{run},service"), &entry.service, &mut text);
     }
+    for stage in &result.stages {
+        let clock = |name: &str| format!("{run},,{}", field(&format!("stage.{}.{name}", stage.name)));
+        summary_rows(&clock("response"), &stage.response, &mut text);
+        summary_rows(&clock("service"), &stage.service, &mut text);
+    }
     for flow in result.scenario.iter().flat_map(|found| &found.flows) {
         let clock = |name: &str| format!("{run},,{}", field(&format!("flow.{}.{name}", flow.name)));
         summary_rows(&clock("time"), &flow.time, &mut text);

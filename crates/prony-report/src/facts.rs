@@ -290,7 +290,7 @@ pub(crate) fn throughput(result: &RunResult) -> Throughput {
             let hint = if interval.indicative { " (indicative)" } else { "" };
             format!(" ± {}{hint}", rough_percent(half))
         }
-        _ if result.requests.done == 0 => String::new(),
+        _ if result.requests.done == 0 || result.plan.stages.is_some() => String::new(),
         _ => " (too short for an interval)".to_owned(),
     };
     let mut parts = vec![match result.requests.done {

@@ -35,6 +35,7 @@ pub mod probe;
 mod record;
 mod retries;
 mod scenario;
+mod stages;
 pub mod schedule;
 pub mod series;
 mod server;

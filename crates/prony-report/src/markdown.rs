@@ -6,7 +6,7 @@ use prony_model::{EvaluatedThreshold, Finding, RunResult};
 
 use crate::clean::clean;
 use crate::latency::{KernelRows, Table, headings, table};
-use crate::{facts, failures, record, retries, scenario, server, threshold, tls};
+use crate::{facts, failures, record, retries, scenario, server, stages, threshold, tls};
 
 /// The report of one run.
 pub fn run(result: &RunResult) -> String {
@@ -66,6 +66,7 @@ pub fn run(result: &RunResult) -> String {
     if result.requests.done > 0 {
         text.push_str(&latencies(&table(result, KernelRows::All)));
     }
+    text.push_str(&stages(result));
     text.push_str(&steps(result));
     if !others.is_empty() {
         text.push('\n');
@@ -85,6 +86,17 @@ fn thresholds(thresholds: &[EvaluatedThreshold]) -> String {
     for one in thresholds {
         let word = threshold::outcome_word(one.outcome);
         let _ = writeln!(text, "| {} | {} |", strong(word), threshold::columns(one).join(" | "));
+    }
+    text
+}
+
+/// Stages of a rate that changes.
+fn stages(result: &RunResult) -> String {
+    let Some(table) = stages::table(result) else { return String::new() };
+    let sides = "--:|".repeat(table.headings.len());
+    let mut text = format!("\n| {} | {} |\n|:--|{sides}\n", table.unit, table.headings.join(" | "));
+    for (name, cells) in &table.rows {
+        let _ = writeln!(text, "| {} | {} |", escaped(name), cells.join(" | "));
     }
     text
 }

@@ -6,7 +6,7 @@ use crate::bars::{bars, drawn};
 use crate::latency::{KernelRows, Table, Unit, headings, table};
 use crate::number::count;
 use crate::page::{Colour, Page};
-use crate::{Style, facts, failures, retries, scenario, server, threshold, tls};
+use crate::{Style, facts, failures, retries, scenario, server, stages, threshold, tls};
 
 /// Columns of a row's name in the latency table: as wide as the label column.
 const NAME: usize = 10;
@@ -36,6 +36,7 @@ pub fn run(result: &RunResult, style: &Style) -> String {
     if result.requests.done > 0 {
         latencies(&mut page, &table(result, KernelRows::Network));
         page.gap();
+        stages(&mut page, result);
         steps(&mut page, result);
         distribution(&mut page, result);
         page.gap();
@@ -165,6 +166,13 @@ fn latencies(page: &mut Page, table: &Table) {
     for note in &table.notes {
         page.labelled("", None, note);
     }
+}
+
+/// Stages of a rate that changes.
+fn stages(page: &mut Page, result: &RunResult) {
+    let Some(table) = stages::table(result) else { return };
+    named_rows(page, table.unit, &table.headings, &table.rows);
+    page.gap();
 }
 
 /// Steps and flows of a scenario.

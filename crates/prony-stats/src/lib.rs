@@ -26,6 +26,7 @@ mod rounds;
 mod little;
 mod outliers;
 mod steady;
+mod drift;
 mod warmup;
 
 // Statistics of several at the same time.
@@ -63,6 +64,7 @@ pub use compare::{
 };
 pub use describe::{Description, describe};
 pub use detect::{BlockNoise, DetectPlan, pair_deviation, plan_detection};
+pub use drift::{DRIFT_VALUES_MAX, Drift, drift};
 pub use freeze::freeze_quantile;
 pub use histogram::{Bucket, Histogram};
 pub use holm::holm;

@@ -29,6 +29,24 @@ impl Trend {
 
 /// Tests consecutive values for a trend; `None` for fewer than eight.
 pub fn mann_kendall(values: &[f64]) -> Option<Trend> {
+    let Score { sum: score, variance, tau } = score(values)?;
+    // The score moves in steps of two: half a step is the continuity correction.
+    let z = if variance > 0.0 { (score.abs() - 1.0).max(0.0) / variance.sqrt() } else { 0.0 };
+    Some(Trend { tau, p: normal_two_sided(z) })
+}
+
+/// Kendall's score of a series.
+pub(crate) struct Score {
+    /// Pairs that rise minus pairs that fall,
+    pub(crate) sum: f64,
+    /// its variance in a series of independent values without a trend,
+    pub(crate) variance: f64,
+    /// and the score over all pairs.
+    pub(crate) tau: f64,
+}
+
+/// The score of `values`; `None` for fewer than eight.
+pub(crate) fn score(values: &[f64]) -> Option<Score> {
     if values.len() < LEAST_VALUES {
         return None;
     }
@@ -47,9 +65,7 @@ pub fn mann_kendall(values: &[f64]) -> Option<Trend> {
         sorted.chunk_by(|a, b| a.total_cmp(b).is_eq()).map(|group| term(group.len() as f64)).sum();
     let variance = (term(n) - ties) / 18.0;
     let score = score as f64;
-    // The score moves in steps of two: half a step is the continuity correction.
-    let z = if variance > 0.0 { (score.abs() - 1.0).max(0.0) / variance.sqrt() } else { 0.0 };
-    Some(Trend { tau: score / (n * (n - 1.0) / 2.0), p: normal_two_sided(z) })
+    Some(Score { sum: score, variance, tau: score / (n * (n - 1.0) / 2.0) })
 }
 
 #[cfg(test)]

@@ -55,6 +55,12 @@ pub(crate) enum Place {
     StepResponse(usize),
     /// Its service times.
     StepService(usize),
+    /// Response times of the stage with this number.
+    StageResponse(usize),
+    /// Its service times.
+    StageService(usize),
+    /// Waits of its requests without an answer.
+    StageCensored(usize),
     /// Times of the flow with this number.
     FlowTime(usize),
     /// The same without the think time.
@@ -119,6 +125,15 @@ pub(crate) fn all(result: &RunResult) -> Vec<Stored<'_>> {
             response,
         ));
         all.push(stored(Place::StepService(at), of_service, &step.name, &step.service_histogram, service));
+    }
+    for (at, stage) in result.stages.iter().enumerate() {
+        let (response, service) = (&stage.response_histogram, &stage.service_histogram);
+        let (of_response, of_service) = ("response of stage ", "service of stage ");
+        let whose = stage.name.as_str();
+        all.push(stored(Place::StageResponse(at), of_response, whose, response, Some(&stage.response)));
+        all.push(stored(Place::StageService(at), of_service, whose, service, Some(&stage.service)));
+        let waits = &stage.censored_histogram;
+        all.push(stored(Place::StageCensored(at), "waits of stage ", whose, waits, None));
     }
     for (at, flow) in result.scenario.iter().flat_map(|scenario| &scenario.flows).enumerate() {
         let (time, without_think) = (&flow.time_histogram, &flow.time_without_think_histogram);

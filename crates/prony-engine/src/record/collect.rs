@@ -25,6 +25,7 @@ use crate::record::scenario::ScenarioRecord;
 use crate::record::series::Series;
 use crate::record::slice::{Clocks, Counters, SLICE, Slice};
 use crate::record::so_far::SoFar;
+use crate::record::stages::StageRecord;
 use crate::record::streams::Streams;
 
 /// When load, measurement and end are.
@@ -71,6 +72,8 @@ pub(crate) struct Totals {
     pub scenario: ScenarioRecord,
     /// What came of retries.
     pub retries: RetryRecord,
+    /// What became of the requests of each stage; none without stages, and until a worker has ended.
+    pub stages: Option<Box<StageRecord>>,
     /// Counters of the whole run, warm-up included.
     pub whole_run: Counters,
     /// By thread.
@@ -138,6 +141,7 @@ impl Collector {
             streams: Streams::default(),
             scenario: ScenarioRecord::default(),
             retries: RetryRecord::default(),
+            stages: None,
             whole_run: Counters::default(),
             threads: vec![ThreadTotals::default(); tids.len()],
             series: Series::new(window.measure_from, plan.threads, plan.share.is_some()),
@@ -194,6 +198,12 @@ impl Collector {
                     }
                     if let Some(retries) = slice.retries.take() {
                         self.totals.retries.add(&retries);
+                    }
+                    if let Some(stages) = slice.stages.take() {
+                        match &mut self.totals.stages {
+                            None => self.totals.stages = Some(stages),
+                            Some(sum) => sum.add(&stages),
+                        }
                     }
                     let spare = self.sorter.hold(slice);
                     // A worker that has ended takes nothing back.

@@ -12,6 +12,7 @@ pub(crate) mod series;
 pub(crate) mod handshakes;
 pub(crate) mod http2;
 pub(crate) mod scenario;
+pub(crate) mod stages;
 mod step_timeline;
 pub(crate) mod streams;
 pub(crate) mod latency;

@@ -15,6 +15,7 @@ use crate::record::retries::RetryRecord;
 use crate::record::sample::{Answer, Sample};
 use crate::record::scenario::ScenarioRecord;
 use crate::record::slice::{SLICE, Slice, WaitCause};
+use crate::record::stages::StageRecord;
 use crate::record::streams::Streams;
 
 /// One worker's records.
@@ -48,6 +49,8 @@ pub(crate) struct Recorder {
     pub(super) http2: Http2Counts,
     scenario: Option<Box<ScenarioRecord>>,
     pub(super) retries: Box<RetryRecord>,
+    /// None without stages.
+    pub(super) stages: Option<Box<StageRecord>>,
 }
 
 impl Recorder {
@@ -69,6 +72,7 @@ impl Recorder {
             http2: Http2Counts::default(),
             scenario: None,
             retries: Box::default(),
+            stages: None,
             current: first,
             full,
             spare,
@@ -100,6 +104,11 @@ impl Recorder {
     /// Only one request of this worker's is in flight at a time until `until`.
     pub(crate) fn solo(&mut self, until: Nanos) {
         self.solo_until = until;
+    }
+
+    /// Requests are also counted by the stages of `record`.
+    pub(crate) fn by_stages(&mut self, record: Box<StageRecord>) {
+        self.stages = Some(record);
     }
 
     /// When the current slice should be handed over: on time, and exactly where the measured part begins.
@@ -142,13 +151,15 @@ impl Recorder {
         self.distrust_moved_clock(now);
         self.close(now);
         // An empty slice in its place would be fifty histograms, made to be dropped.
-        let Self { mut current, stamps, handshakes, streams, http2, scenario, retries, full, .. } = self;
+        let Self { mut current, stamps, handshakes, streams, http2, scenario, retries, stages, full, .. } =
+            self;
         current.stamps = Some(stamps);
         current.handshakes = Some(handshakes);
         current.streams = Some(streams);
         current.http2 = Some(http2);
         current.scenario = scenario;
         current.retries = Some(retries);
+        current.stages = stages;
         hand_over(&full, current);
     }
 
@@ -226,6 +237,9 @@ impl Recorder {
         traffic.answered_in_drain += u64::from(!in_time);
         if counts {
             self.current.statuses[usize::from(answer.status.min(599))] += 1;
+            if let Some(stages) = &mut self.stages {
+                stages.answered(sample.intended);
+            }
         }
         self.ended(sample, outcome, Some(answer), detail);
     }
@@ -273,6 +287,9 @@ impl Recorder {
         clocks.service.record(sample.done.saturating_sub(sample.sent));
         if sample.first_byte != 0 {
             slice.first_byte.record(sample.first_byte.saturating_sub(sample.sent));
+        }
+        if let Some(stages) = &mut self.stages {
+            stages.ended(&sample, outcome);
         }
         let lag = sample.sent.saturating_sub(sample.ready);
         slice.lag.record(lag);
@@ -378,6 +395,9 @@ impl Recorder {
         if self.counts(intended) {
             self.current.tally.unfinished += 1;
             self.current.censored.record(now.saturating_sub(intended));
+            if let Some(stages) = &mut self.stages {
+                stages.unfinished(intended, now.saturating_sub(intended));
+            }
         }
     }
 
@@ -388,6 +408,9 @@ impl Recorder {
             tally.taken += u64::from(!begun);
             tally.never_sent += 1;
             self.current.censored.record(now.saturating_sub(intended));
+            if let Some(stages) = &mut self.stages {
+                stages.never_sent(intended, now.saturating_sub(intended));
+            }
         }
     }
 

@@ -201,6 +201,9 @@ impl Recorder {
         if self.counts(intended) {
             self.current.tally.unfinished += 1;
             self.current.censored.record(now.saturating_sub(intended));
+            if let Some(stages) = &mut self.stages {
+                stages.unfinished(intended, now.saturating_sub(intended));
+            }
             self.retries.waiting_at_end += 1;
         }
     }

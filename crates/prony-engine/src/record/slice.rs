@@ -14,6 +14,7 @@ use crate::record::own_delay::OwnDelay;
 use crate::record::retries::RetryRecord;
 use crate::record::samples::Samples;
 use crate::record::scenario::ScenarioRecord;
+use crate::record::stages::StageRecord;
 use crate::record::streams::Streams;
 
 /// The length of a slice: 200 parts in a run of ten seconds, which the statistics of tails ask for. A worker
@@ -76,6 +77,8 @@ pub(crate) struct Slice {
     pub scenario: Option<Box<ScenarioRecord>>,
     /// What came of the retries of all of the worker's requests, in its last slice.
     pub retries: Option<Box<RetryRecord>>,
+    /// What became of the requests of each stage, in its last slice.
+    pub stages: Option<Box<StageRecord>>,
 }
 
 /// Both clocks of one outcome.
@@ -232,6 +235,7 @@ impl Slice {
             http2: None,
             scenario: None,
             retries: None,
+            stages: None,
         }
     }
 

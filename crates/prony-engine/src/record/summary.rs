@@ -55,7 +55,7 @@ pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
     let requests = requests(totals);
     let distributions = distributions(totals, &good_responses, &good_services, &cut_off);
     let mut latency = distributions.latencies();
-    if run.is_over {
+    if run.is_over && run.plan.stages.is_none() {
         add_response_intervals(&mut latency.response, &good_responses, totals);
     }
     let mut result = RunResult {
@@ -90,6 +90,10 @@ pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
             .as_deref()
             .filter(|_| run.is_over)
             .map(|scenario| totals.scenario.summary(scenario, measured_s(totals))),
+        stages: totals
+            .stages
+            .as_ref()
+            .map_or_else(Vec::new, |stages| stages.summary(run.plan, measured_s(totals))),
         rate: rate(run.plan, totals, &good_responses),
         bytes: Bytes {
             sent: totals.all.counters.sent_bytes,
@@ -236,7 +240,10 @@ fn rate(plan: &RunPlan, totals: &Totals, responses: &Histogram) -> RateSummary {
     let per_s = |count: u64| if measured_s > 0.0 { count as f64 / measured_s } else { 0.0 };
     let (_, done) = totals.series.parts(totals.measured_to);
     let done_per_s = per_s(counters.done_now);
-    let interval = rate_interval(done, seconds(totals.series.part())).ok().filter(|_| counters.done_now > 0);
+    // Parts at different rates are no sample of one.
+    let interval = rate_interval(done, seconds(totals.series.part()))
+        .ok()
+        .filter(|_| counters.done_now > 0 && plan.stages.is_none());
     let whole_rounds = if plan.load.rate().is_none() && plan.scenario.is_none() {
         whole_rounds(totals, responses)
     } else {

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use prony_engine::{Control, RunError, RunExtras, run_with};
 use prony_model::{
-    Absence, AbsenceKind, AgentOutcome, ClockOffset, DriverChoice, FindingCode, FleetResult, RunEvent,
-    RunPlan, RunResult, SampleRecord, Severity, Verdict, split,
+    Absence, AbsenceKind, AgentOutcome, ClockOffset, DriverChoice, End, FindingCode, FleetResult, RunEvent,
+    RunPlan, RunResult, SampleRecord, Severity, Stages, Verdict, split,
 };
 use prony_stats::Histogram;
 use prony_summary::merge;
@@ -142,6 +142,35 @@ fn two_agents_make_the_asked_rate_together() {
         assert!(agent.result.as_ref().is_some_and(|result| result.pieces.is_none()), "they are left out");
     }
     assert_eq!(fleet.merged.series.iter().map(|second| second.sent).sum::<u64>(), 1_000);
+    let json = prony_model::fleet_to_json(&fleet);
+    assert_eq!(prony_model::fleet_from_json(&json).expect("it is read back"), fleet);
+}
+
+#[test]
+fn agents_share_every_stage() {
+    let server = Server::answering(&ok("hello"));
+    let stages = Stages::parse("100/s:500ms,0:200ms,peak=100..501/s:1s").expect("stages");
+    let load = open(501.0, 20);
+    let whole =
+        RunPlan { load, end: End::Duration(stages.duration()), stages: Some(stages), ..plan(server.url()) };
+    let parts = split(&whole, &[1, 2]).expect("it can be split");
+    let (start_at, results, samples) = at_once(parts);
+    let fleet = merged(&whole, start_at, results);
+    assert_eq!(samples.len() as u64, server.requests());
+    let found = &fleet.merged.stages;
+    let intended: Vec<_> = found.iter().map(|stage| (stage.name.as_str(), stage.requests.intended)).collect();
+    // 50, and then the integral of the ramp: 300.5.
+    assert_eq!(intended, [("1", 50), ("2", 0), ("peak", 301)]);
+    assert_eq!(found.iter().map(|stage| stage.requests.done).sum::<u64>(), fleet.merged.requests.done);
+    assert_eq!(
+        found.iter().map(|stage| stage.response.count).sum::<u64>(),
+        fleet.merged.latency.response.count
+    );
+    let asked: Vec<f64> = found.iter().filter_map(|stage| stage.asked_per_s).collect();
+    assert!(
+        asked.iter().zip([100.0, 0.0, 300.5]).all(|(asked, truth)| (asked - truth).abs() < 1e-6),
+        "{asked:?}"
+    );
     let json = prony_model::fleet_to_json(&fleet);
     assert_eq!(prony_model::fleet_from_json(&json).expect("it is read back"), fleet);
 }

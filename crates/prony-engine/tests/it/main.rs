@@ -37,6 +37,7 @@ mod session_retries;
 mod sessions;
 mod so_far;
 mod spikes;
+mod stages;
 mod stop;
 mod streams;
 mod timeline;

@@ -57,7 +57,7 @@ impl Stage {
 
     /// Requests that are due in its first `at_s` seconds.
     fn requests_until(&self, at_s: f64) -> f64 {
-        (self.from_per_s + self.rate_at(at_s)) / 2.0 * at_s.clamp(0.0, self.duration.as_secs_f64())
+        f64::midpoint(self.from_per_s, self.rate_at(at_s)) * at_s.clamp(0.0, self.duration.as_secs_f64())
     }
 }
 

@@ -27,6 +27,8 @@ pub enum Figure {
     Status(u16),
     /// `step.login.response.p99`: of one step of a scenario.
     Step(StepName, StepFigure),
+    /// `stage.spike.response.p99`, `stage.2.success`: of one stage, by its name or its number from 1.
+    Stage(StepName, StepFigure),
     /// `wall`, `dns`, …: of a command or a probe, in studies.
     Other(StudyMetric),
 }
@@ -163,6 +165,9 @@ impl Figure {
         if let Some((name, figure)) = step::parse(name) {
             return Ok(Self::Step(name, figure));
         }
+        if let Some((name, figure)) = step::parse_stage(name) {
+            return Ok(Self::Stage(name, figure));
+        }
         match name.strip_prefix("status.").and_then(|digits| digits.parse().ok()) {
             Some(status @ 100..=599) if name.len() == "status.NNN".len() => Ok(Self::Status(status)),
             _ => Err(no_figure(name)),
@@ -172,13 +177,15 @@ impl Figure {
     /// The unit of its values.
     pub fn unit(self) -> Unit {
         match self {
-            Self::Latency(..) | Self::Step(_, StepFigure::Response(_) | StepFigure::Service(_)) => {
-                Unit::Milliseconds
-            }
+            Self::Latency(..)
+            | Self::Step(_, StepFigure::Response(_) | StepFigure::Service(_))
+            | Self::Stage(_, StepFigure::Response(_) | StepFigure::Service(_)) => Unit::Milliseconds,
             Self::Plain(figure) => figure.unit(),
-            Self::Errors(_) | Self::StatusClass(_) | Self::Status(_) | Self::Step(_, StepFigure::Success) => {
-                Unit::Share
-            }
+            Self::Errors(_)
+            | Self::StatusClass(_)
+            | Self::Status(_)
+            | Self::Step(_, StepFigure::Success)
+            | Self::Stage(_, StepFigure::Success) => Unit::Share,
             Self::Other(metric) => Unit::of_name(metric.unit()),
         }
     }
@@ -194,6 +201,7 @@ impl Figure {
             }
             Self::Status(status) => format!("answers with status {status}, as a share of all answers"),
             Self::Step(name, figure) => format!("{figure} of the step {}", name.as_str()),
+            Self::Stage(name, figure) => format!("{figure} of the stage {}", name.as_str()),
             Self::Other(metric) => format!("{} of a {}", metric.name(), kind_name(metric.kind())),
         }
     }
@@ -224,6 +232,7 @@ impl Figure {
             self,
             Self::Plain(Success | Checks | Errors | RequestsFailed | SessionsFailed | SessionsSuccess)
                 | Self::Step(_, StepFigure::Success)
+                | Self::Stage(_, StepFigure::Success)
                 | Self::Errors(_)
                 | Self::Status(_)
                 | Self::StatusClass(_)
@@ -263,8 +272,10 @@ fn no_figure(name: &str) -> Problem {
     let members: Vec<&str> =
         figures.iter().map(String::as_str).filter(|figure| figure.starts_with(&prefix)).collect();
     if members.is_empty() {
-        if family == "step" {
-            let advice = "write step.NAME.response.p99, step.NAME.service.p50 or step.NAME.success";
+        if family == "step" || family == "stage" {
+            let advice = format!(
+                "write {family}.NAME.response.p99, {family}.NAME.service.p50 or {family}.NAME.success"
+            );
             return Problem::new(what, advice);
         }
         return Problem::new(what, "`prony explain thresholds` lists all of them");
@@ -281,6 +292,7 @@ impl fmt::Display for Figure {
             Self::StatusClass(class) => write!(formatter, "status.{}", class.name()),
             Self::Status(status) => write!(formatter, "status.{status}"),
             Self::Step(name, figure) => write!(formatter, "step.{}.{figure}", name.as_str()),
+            Self::Stage(name, figure) => write!(formatter, "stage.{}.{figure}", name.as_str()),
             Self::Other(metric) => formatter.write_str(metric.name()),
         }
     }

@@ -79,6 +79,7 @@ impl Figure {
                 share(part, result.requests.answered, "no request was answered")
             }
             Self::Step(name, figure) => figure.reading(&name, result),
+            Self::Stage(name, figure) => figure.of_stage(&name, result),
             Self::Other(_) => Reading::without("a run has no such figure", 0),
         }
     }

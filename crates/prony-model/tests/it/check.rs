@@ -39,6 +39,20 @@ fn what_is_as_it_was_written_agrees_with_itself() {
 }
 
 #[test]
+fn stages_must_add_up() {
+    let [stage] = crate::full::open_loop().stages.try_into().expect("one stage");
+    let mut result = crate::full::bare();
+    result.stages = vec![stage];
+    result.stages[0].requests.done = 4;
+    let found: Vec<String> = result.check().iter().map(ToString::to_string).collect();
+    for expected in
+        ["the stages make 13", "the stages make 4", "the done of a stage is 4, and its samples make 3"]
+    {
+        assert!(found.iter().any(|one| one.contains(expected)), "{expected}: {found:#?}");
+    }
+}
+
+#[test]
 fn counts_must_add_up() {
     check(
         |result| result.requests.intended = 5,

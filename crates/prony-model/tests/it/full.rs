@@ -10,8 +10,9 @@ use prony_model::{
     Histograms, Http2Use, Interval, KernelClock, KernelClockUse, Latencies, LatencySummary, Limiter,
     LimiterKind, Load, MachineUse, Outcome, OutcomeSummary, QUANTILES, QuantileNote, Rate, RateSummary,
     RequestPlan, Requests, RetryOn, RetryPlan, RetryUse, RunPlan, RunResult, ScenarioResult, SecondPoint,
-    ServerCertificate, SessionCounts, Severity, SoloRequests, Start, StatusSet, Target, ThreadUse, Timeouts,
-    Timing, TlsOptions, TlsUse, TlsVersions, Traffic, TrafficPart, VERSION, Verdict, Version,
+    ServerCertificate, SessionCounts, Severity, SoloRequests, StageResult, Stages, Start, StatusSet, Target,
+    ThreadUse, Timeouts, Timing, TlsOptions, TlsUse, TlsVersions, Traffic, TrafficPart, VERSION, Verdict,
+    Version,
 };
 
 /// A closed loop in which everything happened.
@@ -78,6 +79,7 @@ pub(crate) fn result() -> RunResult {
         http2: Some(Http2Use { stream_limit: Some(128), refused: 3, went_away: 1 }),
         scenario: Some(sessions()),
         retries: Some(retries()),
+        stages: vec![stage()],
         rate: rate(Some(Interval { low: 5.5, high: 6.5, indicative: true })),
         bytes: Bytes { sent: 9_000, received: 12_000, body_received: 720 },
         connections: Connections {
@@ -146,6 +148,7 @@ pub(crate) fn open_loop() -> RunResult {
     let rate_per_s = Rate::per_second(0.25).expect("a rate");
     result.plan.load = Load::Open { rate_per_s, arrivals: Arrivals::Poisson, max_connections: 1000 };
     result.plan.end = End::Requests(100);
+    result.plan.stages = Some(Stages::parse("0.1/s:5s,up=0.1..0.25/s:5500ms").expect("stages"));
     result.plan.checks.body = Some(BodyCheck::Exact("Hello World!".to_owned()));
     result.plan.target.tls = Some(TlsOptions {
         insecure: true,
@@ -265,6 +268,31 @@ fn tls() -> TlsUse {
             full_histogram: histogram(),
             resumed_histogram: histogram(),
         },
+    }
+}
+
+fn stage() -> StageResult {
+    StageResult {
+        name: "peak".to_owned(),
+        from_s: 2.0,
+        measured_s: 8.5,
+        asked_per_s: Some(12.5),
+        done_per_s: 7.0,
+        requests: Requests {
+            intended: 100,
+            sent: 95,
+            answered: 70,
+            done: 60,
+            failed: 30,
+            censored: 5,
+            never_sent: 5,
+            failed_by_kind: BTreeMap::from([(ErrorKind::RequestTimeout, 30)]),
+        },
+        response: summary(),
+        service: summary(),
+        response_histogram: histogram(),
+        service_histogram: histogram(),
+        censored_histogram: histogram(),
     }
 }
 

@@ -160,7 +160,7 @@ fn expected(figure: Figure) -> Option<f64> {
                 0.0
             }
         }
-        Figure::Step(..) | Figure::Other(_) => return None,
+        Figure::Step(..) | Figure::Stage(..) | Figure::Other(_) => return None,
     })
 }
 

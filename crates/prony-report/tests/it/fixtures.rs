@@ -86,6 +86,7 @@ pub(crate) fn closed(values_ms: &[f64]) -> RunResult {
         scenario: None,
         http2: None,
         retries: None,
+        stages: Vec::new(),
         server: None,
         server_unknown_because: None,
         machine: MachineUse::default(),

@@ -188,6 +188,7 @@ fn of_two(reference: &StoredRun, stored: &StoredRun) -> Vec<String> {
         ),
         ("the scenario", plan.scenario != other_plan.scenario),
         ("what makes an answer good", plan.checks != other_plan.checks),
+        ("the stages", plan.stages != other_plan.stages),
         ("the length", plan.end != other_plan.end),
         ("the warm-up", plan.warmup != other_plan.warmup),
         ("the threads", plan.threads != other_plan.threads),

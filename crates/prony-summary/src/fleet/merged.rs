@@ -10,7 +10,7 @@ use prony_stats::Censored;
 
 use super::pieces::Pieces;
 use super::totals::Totals;
-use super::{rate, scenario, series, sums};
+use super::{rate, scenario, series, stages, sums};
 use crate::latency::{Distributions, add_intervals, histogram_data, summary};
 use crate::stored::Place;
 
@@ -25,7 +25,7 @@ pub(super) fn merged(
     let results: Vec<&RunResult> = agents.iter().filter_map(|agent| agent.result.as_deref()).collect();
     let first = results.first();
     let timing = timing(agents, &results);
-    let (latency, histograms) = clocks(&results, &mut totals, pieces);
+    let (latency, histograms) = clocks(&results, &mut totals, pieces, plan.stages.is_some());
     RunResult {
         format: FORMAT.to_owned(),
         version: VERSION,
@@ -42,6 +42,7 @@ pub(super) fn merged(
         events: events(&results, &mut totals, timing.measured_s),
         scenario: scenario::scenario(&results, &mut totals, timing.measured_s),
         retries: sums::retries(&results),
+        stages: stages::stages(plan, &results, &mut totals, timing.measured_s),
         rate: rate::rate(plan, &results, timing.measured_s, pieces),
         bytes: sums::bytes(&results),
         connections: sums::connections(plan, &results),
@@ -114,8 +115,13 @@ fn driver(results: &[&RunResult]) -> DriverUsed {
     DriverUsed { name: names.join(" and "), reason }
 }
 
-/// The clocks of all results, with intervals where all know their values by time.
-fn clocks(results: &[&RunResult], totals: &mut Totals, pieces: Option<&Pieces>) -> (Latencies, Histograms) {
+/// The clocks of all results, with intervals where all know their values by time, and the rate stays the same.
+fn clocks(
+    results: &[&RunResult],
+    totals: &mut Totals,
+    pieces: Option<&Pieces>,
+    in_stages: bool,
+) -> (Latencies, Histograms) {
     let mut of = |clock| totals.take(Place::Clock(clock));
     let (response, service) = (of(Clock::Response), of(Clock::Service));
     let kernel_response = of(Clock::KernelResponse);
@@ -138,7 +144,7 @@ fn clocks(results: &[&RunResult], totals: &mut Totals, pieces: Option<&Pieces>) 
         sampled: sums::sum(results, |result| result.kernel_clock.responses_asked),
     };
     let mut latency = distributions.latencies();
-    if let Some(pieces) = pieces {
+    if let Some(pieces) = pieces.filter(|_| !in_stages) {
         add_intervals(&mut latency.response, &response, &pieces.response, pieces.length_ns);
         add_intervals(&mut latency.service, &service, &pieces.service, pieces.length_ns);
     }

@@ -20,6 +20,8 @@ pub(super) fn rate(
     let done_per_s = per_s(|rate| rate.done_per_s);
     let whole_rounds = results.iter().map(|result| result.rate.whole_rounds_per_s);
     let whole_rounds_per_s = whole_rounds.sum::<Option<f64>>().filter(|_| !results.is_empty());
+    // Parts at different rates are no sample of one.
+    let pieces = pieces.filter(|_| plan.stages.is_none());
     let interval = pieces.and_then(|pieces| rate_interval(&pieces.done, pieces.length_ns as f64 / 1e9).ok());
     RateSummary {
         asked_per_s: plan.asked_per_s(measured_s),

@@ -43,7 +43,17 @@ pub(super) fn sum_by<'a, K: Ord + Clone + 'a>(
 }
 
 pub(super) fn requests(results: &[&RunResult]) -> Requests {
-    let of = |count: fn(&Requests) -> u64| sum(results, |result| count(&result.requests));
+    let all: Vec<&Requests> = results.iter().map(|result| &result.requests).collect();
+    all_requests(&all)
+}
+
+/// The same of any parts of a load.
+pub(super) fn all_requests(all: &[&Requests]) -> Requests {
+    let of = |count: fn(&Requests) -> u64| total(all.iter().map(|requests| count(requests)));
+    let mut failed_by_kind = BTreeMap::new();
+    for requests in all {
+        add_counts(&mut failed_by_kind, &requests.failed_by_kind);
+    }
     Requests {
         intended: of(|requests| requests.intended),
         sent: of(|requests| requests.sent),
@@ -52,7 +62,7 @@ pub(super) fn requests(results: &[&RunResult]) -> Requests {
         failed: of(|requests| requests.failed),
         censored: of(|requests| requests.censored),
         never_sent: of(|requests| requests.never_sent),
-        failed_by_kind: sum_by(results, |result| Some(&result.requests.failed_by_kind)),
+        failed_by_kind,
     }
 }
 

@@ -43,6 +43,7 @@ mod server_agent;
 mod server_use;
 mod servers;
 mod shape;
+mod stages;
 mod studies;
 mod study;
 mod study_file;
