@@ -84,7 +84,7 @@ pub fn start(config: Config) -> Result<Running, StartError> {
     let mut running = Running::new(local_addr, Arc::clone(&counters), Arc::clone(&stop));
     for listener in listeners {
         let service = Bottleneck { burn, hold, lock: Arc::clone(&lock), stop: Arc::clone(&stop) };
-        let options = Options { keep_alive: true, head_timeout: HEAD_TIMEOUT };
+        let options = Options { keep_alive: true, head_timeout: HEAD_TIMEOUT, leave_with_client: false };
         let worker = Worker::new(service, options, listener, None, Arc::clone(&counters), Arc::clone(&stop))?;
         running.spawn("busy", move || {
             wake_exactly();

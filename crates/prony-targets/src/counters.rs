@@ -13,8 +13,10 @@ pub struct Counts {
     /// Requests that broke a rule or a limit and were answered 400, 408, 411, 413 or 431; or 503 for
     /// want of memory.
     pub rejected: u64,
-    /// Connections turned away with 503 because every handler was busy.
+    /// Connections turned away with 503 because every handler was busy; requests, where the server has a queue of them.
     pub refused: u64,
+    /// Requests that were served after their client had left; in `broken`, too.
+    pub in_vain: u64,
     /// Connections that the client left in the middle of a request or of its reply.
     pub broken: u64,
     /// Requests being handled now: completely read, not completely answered.
@@ -33,6 +35,7 @@ pub(crate) struct Counters {
     pub(crate) requests: AtomicU64,
     pub(crate) rejected: AtomicU64,
     pub(crate) refused: AtomicU64,
+    pub(crate) in_vain: AtomicU64,
     pub(crate) broken: AtomicU64,
     pub(crate) records_lost: AtomicU64,
     in_flight: AtomicU64,
@@ -46,6 +49,7 @@ impl Counters {
             requests: self.requests.load(Relaxed),
             rejected: self.rejected.load(Relaxed),
             refused: self.refused.load(Relaxed),
+            in_vain: self.in_vain.load(Relaxed),
             broken: self.broken.load(Relaxed),
             in_flight: self.in_flight.load(Relaxed),
             max_in_flight: self.max_in_flight.load(Relaxed),

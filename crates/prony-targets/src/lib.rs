@@ -3,7 +3,7 @@
 //! Little HTTP/1 servers whose behaviour is known (`truth` speaks HTTP/2, too): [`null`] answers as fast as the machine can, so that a client can
 //! be calibrated; [`rudy`] is a course-work server with an artificial delay and a choice of concurrency models;
 //! [`dashboard`], [`kv`] and [`express`] are servers of published write-ups: a status page, a key-value store, and an
-//! application with a database; [`bottleneck`] has a known limit; [`truth`] draws a delay per request and logs, by the kernel's clock, what it really
+//! application with a database; [`bottleneck`] has a known limit, [`queue`] a known capacity; [`truth`] draws a delay per request and logs, by the kernel's clock, what it really
 //! did. [`postgres`] starts a database that is nobody else's.
 //!
 //! This crate must never use the engine or the protocol core it is there to check: a fault they share would
@@ -43,6 +43,7 @@ pub mod express;
 pub mod kv;
 pub mod null;
 pub mod postgres;
+pub mod queue;
 pub mod rudy;
 pub mod tls;
 pub mod truth;

@@ -54,8 +54,8 @@ pub(crate) use probe::ProbeArgs;
 pub(crate) use report::{ReportArgs, ReportFormat};
 pub(crate) use run::{Format, PageFormat, RunArgs, StudyFormat};
 pub(crate) use serve::{
-    BottleneckArgs, DashboardArgs, ExampleLabArgs, KvArgs, ListenArgs, LogTo, Model, NullArgs, RudyArgs,
-    ServeArgs, ServeTlsArgs, Served, WhenFull,
+    BottleneckArgs, DashboardArgs, ExampleLabArgs, KvArgs, ListenArgs, LogTo, Model, NullArgs, QueueArgs,
+    RudyArgs, ServeArgs, ServeTlsArgs, Served, WhenFull,
 };
 pub(crate) use shared::{
     BodyLength, CheckArgs, ConnectionArgs, Driver, Http2Args, KernelStamps, LoadArgs, RequestArgs, TlsArgs,

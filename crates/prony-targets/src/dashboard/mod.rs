@@ -112,7 +112,7 @@ pub fn start(config: Config) -> Result<Running, StartError> {
     for listener in listeners {
         let log = sink.clone().map(|sink| Lines::new(sink, Arc::clone(&counters)));
         let dashboard = Dashboard { board: Arc::clone(&board), log };
-        let options = Options { keep_alive: true, head_timeout };
+        let options = Options { keep_alive: true, head_timeout, leave_with_client: false };
         let (counters, stop) = (Arc::clone(&counters), Arc::clone(&stop));
         let worker = Worker::new(dashboard, options, listener, None, counters, stop)?;
         running.spawn("dashboard", move || worker.run())?;

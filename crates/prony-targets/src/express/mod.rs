@@ -136,7 +136,7 @@ pub fn start(config: Config) -> Result<Running, StartError> {
         let mailbox = Arc::new(Mailbox::new()?);
         let (jobs, own) = (jobs.clone(), Arc::clone(&mailbox));
         let service = Express { jobs, mailbox: own, replies: Replies::default(), errors_500 };
-        let options = Options { keep_alive: true, head_timeout };
+        let options = Options { keep_alive: true, head_timeout, leave_with_client: false };
         let (counters, stop) = (Arc::clone(&counters), Arc::clone(&stop));
         let worker = Worker::new(service, options, listener, Some(mailbox), counters, stop)?;
         running.spawn("express", move || worker.run())?;

@@ -112,7 +112,7 @@ pub fn start(config: Config) -> Result<Running, StartError> {
             copy_values: config.copy_values,
             connection_log: sink.clone().map(|sink| Lines::new(sink, Arc::clone(&counters))),
         };
-        let options = Options { keep_alive, head_timeout };
+        let options = Options { keep_alive, head_timeout, leave_with_client: false };
         let (counters, stop) = (Arc::clone(&counters), Arc::clone(&stop));
         let worker = Worker::new(service, options, listener, Some(mailbox), counters, stop)?;
         running.spawn("kv", move || worker.run())?;

@@ -240,6 +240,9 @@ impl<S: Stream> Connection<S> {
             }
             let result = match &mut self.phase {
                 Phase::Reading => self.read_and_answer(input, turn),
+                Phase::Waiting(_) if self.hung_up && turn.options.leave_with_client => {
+                    return TurnResult::Broken;
+                }
                 Phase::Waiting(_) => return TurnResult::Open,
                 Phase::Streaming(_) => self.stream(input, turn),
                 Phase::Ending { linger: false } => return TurnResult::Done,
@@ -512,7 +515,8 @@ mod tests {
             overloaded: bool,
             act: impl FnOnce(&mut Connection<Ticks>, &mut [u8; INPUT_BYTES], &mut Turn<'_, Example>) -> TurnResult,
         ) -> TurnResult {
-            let options = Options { keep_alive: true, head_timeout: Duration::from_secs(10) };
+            let options =
+                Options { keep_alive: true, head_timeout: Duration::from_secs(10), leave_with_client: false };
             let (service, out, tally) = (&mut Example, &mut Vec::new(), Tally::default());
             let mut turn =
                 Turn { service, options, out, slot: 0, now_ns, stopping: false, overloaded, tally };

@@ -95,7 +95,7 @@ pub(crate) struct Owed {
 }
 
 /// A connection, even when another has its slot by now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Ticket {
     slot: usize,
     number: u64,
@@ -119,6 +119,9 @@ pub(crate) struct Options {
     pub(crate) keep_alive: bool,
     /// How long a head may take to come.
     pub(crate) head_timeout: Duration,
+    /// Close a connection whose client has finished sending while another thread makes the reply, instead of keeping it for
+    /// a client that still listens.
+    pub(crate) leave_with_client: bool,
 }
 
 impl Owed {

@@ -135,6 +135,9 @@ impl<S: Service> Worker<S> {
                 self.counters.leave();
             }
             if !self.poller.connection(ticket.slot).is_some_and(|connection| connection.is(ticket)) {
+                if matches!(note, Note::Outcome(_)) {
+                    count(&self.counters.in_vain);
+                }
                 continue;
             }
             match note {

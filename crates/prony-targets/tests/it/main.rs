@@ -9,6 +9,7 @@ mod door;
 mod express;
 mod kv;
 mod null;
+mod queue;
 mod routed;
 mod rudy;
 mod tls;

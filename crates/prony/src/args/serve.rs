@@ -29,6 +29,7 @@ impl ServeArgs {
             Served::Null(args) => &args.listen,
             Served::Rudy(args) => &args.listen,
             Served::Bottleneck(args) => &args.listen,
+            Served::Queue(args) => &args.listen,
             Served::Dashboard(args) => &args.listen,
             Served::Kv(args) => &args.listen,
             Served::Express(args) => &args.listen,
@@ -47,6 +48,8 @@ pub(crate) enum Served {
     Rudy(RudyArgs),
     /// A server with a known limit: all cores, one thread, or a lock
     Bottleneck(BottleneckArgs),
+    /// Workers of a known service time behind a queue: what overload does to it
+    Queue(QueueArgs),
     /// A status dashboard: pages, reports as JSON, and an uptime monitor
     Dashboard(DashboardArgs),
     /// A key-value store: GET, PUT, POST and DELETE /KEY, and events for changes
@@ -173,6 +176,38 @@ pub(crate) struct BottleneckArgs {
     /// Time for which each request holds a lock that all threads share
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = parse_duration)]
     pub(crate) hold: Duration,
+}
+
+/// `prony serve queue`
+#[derive(Debug, Clone, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    prony serve queue --workers 4 --service 20ms             # 200 /s; stays down with clients that retry\n  \
+    prony serve queue --workers 4 --service 20ms --limit 20  # a 503 where 20 wait\n  \
+    prony serve queue --service 5ms --shed-after 100ms       # a 503 for who waited longer")]
+pub(crate) struct QueueArgs {
+    #[command(flatten)]
+    pub(crate) listen: ListenArgs,
+    /// Requests served at the same time
+    #[arg(long, value_name = "N", default_value = "1", value_parser = parse_count_u32)]
+    pub(crate) workers: u32,
+    /// How long each takes; nothing is computed, so the capacity is workers / service time
+    #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = parse_duration)]
+    pub(crate) service: Duration,
+    /// Draw service times from an exponential distribution with that mean
+    #[arg(long)]
+    pub(crate) exponential: bool,
+    /// Seed of the service times
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Answer 503 where so many wait [default: a million]
+    #[arg(long, value_name = "N", value_parser = parse_count_u32)]
+    pub(crate) limit: Option<u32>,
+    /// Answer 503 to who has waited for longer
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub(crate) shed_after: Option<Duration>,
+    /// Write when each request came, began and ended to this file, CSV
+    #[arg(long, value_name = "FILE")]
+    pub(crate) log: Option<PathBuf>,
 }
 
 /// `prony serve dashboard`

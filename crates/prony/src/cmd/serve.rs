@@ -8,13 +8,13 @@ use std::sync::mpsc::sync_channel;
 
 use prony_report::count;
 use prony_targets::tls::{Handshakes, Tls};
-use prony_targets::{Running, StartError, StopReport, bottleneck, dashboard, kv, null, rudy, truth};
+use prony_targets::{Running, StartError, StopReport, bottleneck, dashboard, kv, null, queue, rudy, truth};
 
 use super::express;
 use super::serve_tls::ServingTls;
 use crate::args::{
-    BottleneckArgs, DashboardArgs, KvArgs, ListenArgs, LogTo, Model, NullArgs, RudyArgs, ServeArgs, Served,
-    TruthArgs, WhenFull,
+    BottleneckArgs, DashboardArgs, KvArgs, ListenArgs, LogTo, Model, NullArgs, QueueArgs, RudyArgs,
+    ServeArgs, Served, TruthArgs, WhenFull,
 };
 use crate::cli_error::CliError;
 use crate::exit::Exit;
@@ -47,6 +47,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<Exit, CliError> {
         Served::Null(args) => start_null(args, tls),
         Served::Rudy(args) => start_rudy(args, tls),
         Served::Bottleneck(args) => start_bottleneck(args, tls),
+        Served::Queue(args) => start_queue(args, tls),
         Served::Dashboard(args) => start_dashboard(args, log(&args.access_log)?, tls),
         Served::Kv(args) => {
             let log_to = if args.log_connections { LogTo::Stdout } else { LogTo::Off };
@@ -64,7 +65,8 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<Exit, CliError> {
         serving.trusted_with()
     ))?;
     stopped.recv().map_err(|_| CliError::internal("nobody listens for Ctrl-C any more"))?;
-    print_stop_report(&running.stop(), serving.handshakes());
+    let is_queue = matches!(args.server, Served::Queue(_));
+    print_stop_report(&running.stop(), is_queue, serving.handshakes());
     Ok(Exit::Good)
 }
 
@@ -114,6 +116,21 @@ fn start_bottleneck(args: &BottleneckArgs, tls: Option<Tls>) -> Result<Running, 
         busy: args.busy.map(|busy| busy as usize),
         burn: args.burn,
         hold: args.hold,
+        allow_remote: args.listen.allow_remote,
+        tls,
+    })
+}
+
+fn start_queue(args: &QueueArgs, tls: Option<Tls>) -> Result<Running, StartError> {
+    queue::start(queue::Config {
+        listen: address(&args.listen),
+        workers: args.workers as usize,
+        service: args.service,
+        exponential: args.exponential,
+        seed: args.seed,
+        limit: args.limit.map(|limit| limit as usize),
+        shed_after: args.shed_after,
+        log: args.log.clone(),
         allow_remote: args.listen.allow_remote,
         tls,
     })
@@ -238,7 +255,7 @@ pub(crate) fn cli_error(error: &StartError) -> CliError {
 }
 
 /// What the server did, on stderr, in one line.
-fn print_stop_report(report: &StopReport, handshakes: Option<Handshakes>) {
+fn print_stop_report(report: &StopReport, is_queue: bool, handshakes: Option<Handshakes>) {
     let counts = report.counts;
     let mut line =
         format!("{} requests answered on {} connections", count(counts.requests), count(counts.connections));
@@ -248,7 +265,8 @@ fn print_stop_report(report: &StopReport, handshakes: Option<Handshakes>) {
     }
     let rest = [
         (counts.rejected, "rejected as bad requests"),
-        (counts.refused, "connections refused"),
+        (counts.refused, if is_queue { "refused" } else { "connections refused" }),
+        (counts.in_vain, "served after their client had left"),
         (counts.broken, "broken off by clients"),
         (report.abandoned, "given up at the stop"),
         (counts.records_lost, "lines or records of the log lost"),

@@ -95,6 +95,7 @@ fn it_prints_where_it_listens_and_at_the_end_what_it_did() {
         &["rudy", "--model", "thread", "--delay", "0", "--backlog", "4", "--accept-every", "2ms"],
         &["bottleneck", "--burn", "20us", "--workers", "4", "--busy", "1"],
         &["bottleneck", "--hold", "20us", "--workers", "2"],
+        &["queue", "--service", "1ms", "--limit", "9"],
         &["dashboard"],
         &["dashboard", "--workers", "2"],
         &["express"],

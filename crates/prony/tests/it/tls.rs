@@ -151,6 +151,7 @@ fn every_server_can_be_loaded_over_tls() {
         &["rudy", "--delay", "0"][..],
         &["rudy", "--model", "async", "--delay", "1ms"],
         &["bottleneck", "--workers", "2"],
+        &["queue", "--service", "1ms"],
         &["dashboard"],
         &["express"],
         &["truth", "--delay", "const:1ms"],
