@@ -21,6 +21,7 @@ mod file;
 #[cfg(test)]
 mod fixture;
 mod folder;
+mod loads;
 mod runner;
 mod schedule;
 mod study;
@@ -31,7 +32,7 @@ pub use calibrate::{
     CALIBRATION_PAUSE, CalibrationOptions, CalibrationStep, NOISE_BLOCKS, NoiseBlocks, NullServerUse,
     calibration_load, calibration_noise, calibration_point, calibration_steps, noise_step,
 };
-pub use capacity::{CapacityError, LiveCapacity, LiveScaling, Objectives, TrialPlan, TrialRunner};
+pub use capacity::{LiveCapacity, LiveScaling, Objectives, TrialPlan, TrialRunner};
 pub use compare::{
     Block, BlockPair, CellPair, ComparisonCondition, DIFFERENCES_LISTED_MAX, IncomparableRuns, LEAST_BLOCK,
     LeftOut, LiveComparison, LiveError, Question, RunLoad, SoFar, StoredQuestion, StoredRun, StudyPair,
@@ -43,6 +44,7 @@ pub use file::{
     Host, Mistake, Overrides, ScenarioFile, StudyError, scenario_file_json_schema, study_file_json_schema,
 };
 pub use folder::{Begin, Folder, FolderError, failures};
+pub use loads::{LoadError, LoadRunner};
 pub use runner::{Runner, RunnerError};
 pub use schedule::{Schedule, Step};
 pub use study::{

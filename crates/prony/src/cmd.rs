@@ -14,6 +14,7 @@ mod fleet;
 pub(crate) mod import;
 pub(crate) mod k8s;
 pub(crate) mod lab;
+mod loads;
 pub(crate) mod pages;
 mod postgres;
 pub(crate) mod probe;

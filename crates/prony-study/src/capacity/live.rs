@@ -17,9 +17,10 @@ use super::search::{
     TRIALS_PER_LOAD, TrialPlan, Tried, WARMUP_SHARE, rounded,
 };
 use super::trial::{Objectives, least_time_ms, trial};
+use crate::loads::{
+    Alone, Drained, LoadError, LoadRunner, PAUSE, alone, refuse_without_success, wait_until_drained,
+};
 
-/// Requests one at a time: what one takes alone.
-const ALONE: End = End::First { duration: Duration::from_secs(1), requests: 20 };
 /// A short load by a few connections: about how much the server can do.
 const PILOT: Duration = Duration::from_secs(1);
 const PILOT_WARMUP: Duration = Duration::from_millis(500);
@@ -33,16 +34,6 @@ const LONGEST_TRIAL: Duration = Duration::from_secs(10);
 const SHORTEST_TRIAL: Duration = Duration::from_millis(500);
 /// With fewer trials of the needed length nothing can be found.
 const LEAST_TRIALS: f64 = 15.0;
-/// Requests that show whether the server has recovered.
-const RECOVERY_REQUESTS: u64 = 5;
-/// Times what one request took alone, and at least this much more, is as before.
-const RECOVERED_FACTOR: f64 = 2.0;
-const RECOVERED_SLACK_MS: f64 = 1.0;
-/// A server that is not back after this long is not waited for any more.
-const RECOVERY_MAX: Duration = Duration::from_secs(30);
-/// From one look to the next, and between any two loads.
-const PAUSE: Duration = Duration::from_millis(200);
-
 /// After a trial that a busy machine spoiled: its mood may pass. As often as that happens in a row, up to so many times.
 const PAUSE_AFTER_VOID: Duration = Duration::from_secs(2);
 const PAUSES_MAX: u32 = 4;
@@ -66,33 +57,12 @@ pub struct LiveCapacity {
     pub time: Duration,
 }
 
-/// What a search needs from outside: the engine, a clock, somebody to tell.
-pub trait TrialRunner {
-    /// Why a run could not be made.
-    type Error;
-    /// Puts the load of a plan on its target.
-    fn run(&mut self, plan: &RunPlan) -> Result<RunResult, Self::Error>;
-    /// The time since the beginning.
-    fn elapsed(&self) -> Duration;
-    /// Waits.
-    fn pause(&mut self, length: Duration);
+/// What a search needs beside its loads: somebody who follows it.
+pub trait TrialRunner: LoadRunner {
     /// A trial begins.
     fn begins(&mut self, plan: &TrialPlan);
     /// A trial is over.
     fn ended(&mut self, trial: &CapacityTrial);
-    /// An error in a line.
-    fn describe(error: &Self::Error) -> String;
-}
-
-/// Why nothing was searched.
-#[derive(Debug)]
-pub enum CapacityError<E> {
-    /// The first run could not be made.
-    Run(E),
-    /// The server does not answer well.
-    Target(Problem),
-    /// What is asked for can't be found.
-    Asked(Problem),
 }
 
 /// What the look without load showed.
@@ -110,60 +80,40 @@ pub(super) struct Pilot {
 pub(super) fn pilot<R: TrialRunner>(
     plan: &RunPlan,
     runner: &mut R,
-) -> Result<Option<Pilot>, CapacityError<R::Error>> {
-    let alone = runner.run(&alone(plan)).map_err(CapacityError::Run)?;
-    if alone.timing.interrupted {
+) -> Result<Option<Pilot>, LoadError<R::Error>> {
+    let Some(Alone { median_ms: alone_ms, least_ms, .. }) = alone(plan, runner)? else {
         return Ok(None);
-    }
-    let (alone_ms, least_ms) =
-        (alone.latency.service.quantiles_ms.get("0.5").copied().flatten(), alone.latency.service.min_ms);
+    };
     let plan = RunPlan {
         load: Load::Closed { connections: PILOT_CONNECTIONS.max(plan.threads) },
         end: End::Duration(PILOT),
         warmup: PILOT_WARMUP,
         ..plan.clone()
     };
-    let result = runner.run(&plan).map_err(CapacityError::Run)?;
+    let result = runner.run(&plan).map_err(LoadError::Run)?;
     if result.timing.interrupted {
         return Ok(None);
     }
-    if result.requests.done == 0 {
-        let example = result.errors.first().map(|error| format!(" (first: {})", error.first_example));
-        return Err(CapacityError::Target(Problem::new(
-            format!("{}: not one response was good{}", plan.target, example.unwrap_or_default()),
-            format!("try one request by hand: prony probe {}", plan.target),
-        )));
-    }
+    refuse_without_success(&result)?;
     let sessions = Figure::Plain(PlainFigure::SessionsRate).reading(&result).value;
     let requests = result.rate.whole_rounds_per_s.unwrap_or(result.rate.done_per_s);
     let rate_per_s = if plan.scenario.is_some() { sessions.unwrap_or(requests) } else { requests };
-    Ok(Some(Pilot { result, alone_ms: alone_ms.or(least_ms), least_ms, rate_per_s: rate_per_s.max(0.01) }))
-}
-
-/// One connection, one request at a time.
-fn alone(plan: &RunPlan) -> RunPlan {
-    RunPlan {
-        load: Load::Closed { connections: 1 },
-        threads: 1,
-        end: ALONE,
-        warmup: Duration::ZERO,
-        ..plan.clone()
-    }
+    Ok(Some(Pilot { result, alone_ms, least_ms, rate_per_s: rate_per_s.max(0.01) }))
 }
 
 impl LiveCapacity {
     /// Searches with `runner`.
-    pub fn search<R: TrialRunner>(&self, runner: &mut R) -> Result<CapacityResult, CapacityError<R::Error>> {
-        self.objectives.check().map_err(CapacityError::Asked)?;
+    pub fn search<R: TrialRunner>(&self, runner: &mut R) -> Result<CapacityResult, LoadError<R::Error>> {
+        self.objectives.check().map_err(LoadError::Asked)?;
         let Some(pilot) = pilot(&self.plan, runner)? else {
-            return Err(CapacityError::Asked(Problem::new(
+            return Err(LoadError::Asked(Problem::new(
                 "the search was stopped before its first trial",
                 "nothing is known yet: start it again",
             )));
         };
-        self.refuse_impossible(&pilot).map_err(CapacityError::Asked)?;
+        self.refuse_impossible(&pilot).map_err(LoadError::Asked)?;
         let options = self.options(&pilot);
-        refuse_too_long(&options).map_err(CapacityError::Asked)?;
+        refuse_too_long(&options).map_err(LoadError::Asked)?;
         let searching = Searching {
             live: self,
             alone_ms: pilot.alone_ms,
@@ -254,7 +204,7 @@ fn refuse_too_long(options: &SearchOptions) -> Result<(), Problem> {
             whole(length_s),
             whole(options.time.as_secs_f64())
         ),
-        format!("require a lower quantile, such as response.p90, or give it more time: --time {minutes}m"),
+        format!("require a lower quantile, or give it more time: --time {minutes}m"),
     ))
 }
 
@@ -375,34 +325,14 @@ impl Searching<'_> {
     /// Waits until single requests take as long as before any load; returns how long that took, seconds, or `None` if it was
     /// not to be waited for.
     fn recovered<R: TrialRunner>(&mut self, runner: &mut R) -> Option<f64> {
-        let began = runner.elapsed();
-        let mut plan = RunPlan {
-            end: End::First { duration: PILOT, requests: RECOVERY_REQUESTS },
-            ..alone(&self.live.plan)
-        };
-        plan.timeouts.request = plan.timeouts.request.min(RECOVERY_MAX);
-        let limit_ms = self
-            .alone_ms
-            .map_or(f64::INFINITY, |alone| (alone * RECOVERED_FACTOR).max(alone + RECOVERED_SLACK_MS));
-        loop {
-            let result = runner.run(&plan);
-            let waited = runner.elapsed().saturating_sub(began);
-            if let Ok(result) = &result {
-                if result.timing.interrupted {
-                    self.interrupted = true;
-                    self.search.end();
-                    return None;
-                }
-                // The least: a neighbour delays some of so few.
-                let least = result.latency.service.min_ms.filter(|_| result.requests.done > 0);
-                if least.is_some_and(|least| least <= limit_ms) {
-                    return Some(waited.as_secs_f64());
-                }
+        match wait_until_drained(&self.live.plan, self.alone_ms, runner) {
+            Drained::After(after) => Some(after.as_secs_f64()),
+            Drained::Never => None,
+            Drained::Interrupted => {
+                self.interrupted = true;
+                self.search.end();
+                None
             }
-            if waited >= RECOVERY_MAX {
-                return None;
-            }
-            runner.pause(PAUSE);
         }
     }
 

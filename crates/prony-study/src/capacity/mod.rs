@@ -10,7 +10,8 @@ mod search;
 mod trial;
 mod users;
 
-pub use live::{CapacityError, LiveCapacity, TrialRunner};
+pub use live::{LiveCapacity, TrialRunner};
 pub use search::TrialPlan;
 pub use trial::Objectives;
+pub(crate) use trial::fault_of_client;
 pub use users::LiveScaling;

@@ -216,7 +216,7 @@ fn of_users(result: &RunResult) -> Evaluated {
 
 /// Why the numbers are not the server's: a finding about client or machine that makes the run INVALID. What the server does
 /// to a run (no success, errors, censored requests) speaks against the server.
-fn fault_of_client(result: &RunResult) -> Option<(CapacityLimit, String)> {
+pub(crate) fn fault_of_client(result: &RunResult) -> Option<(CapacityLimit, String)> {
     let invalid = || result.findings.iter().filter(|finding| finding.severity == Severity::Invalid);
     let sentence = |finding: &Finding| format!("{} ({})", finding.message, finding.code.name());
     let client = invalid().find(|finding| {

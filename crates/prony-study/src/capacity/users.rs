@@ -12,9 +12,10 @@ use prony_model::{
 use prony_stats::{Bounded, EXTRAPOLATION_MAX, LEAST_USERS, ScalabilityFit, UsersRate, scalability};
 
 use super::findings::findings;
-use super::live::{CapacityError, Pilot, TrialRunner, pilot};
+use super::live::{Pilot, TrialRunner, pilot};
 use super::search::{TrialPlan, WARMUP_SHARE};
 use super::trial::{Objectives, trial};
+use crate::loads::LoadError;
 
 /// Trials of each number of users: three times over, up, down and up, so that drift is no law.
 const ROUNDS: usize = 3;
@@ -65,10 +66,10 @@ impl LiveScaling {
     }
 
     /// Measures with `runner`.
-    pub fn measure<R: TrialRunner>(&self, runner: &mut R) -> Result<CapacityResult, CapacityError<R::Error>> {
-        self.check().map_err(CapacityError::Asked)?;
+    pub fn measure<R: TrialRunner>(&self, runner: &mut R) -> Result<CapacityResult, LoadError<R::Error>> {
+        self.check().map_err(LoadError::Asked)?;
         let Some(pilot) = pilot(&self.plan, runner)? else {
-            return Err(CapacityError::Asked(Problem::new(
+            return Err(LoadError::Asked(Problem::new(
                 "the search was stopped before its first trial",
                 "nothing is known yet: start it again",
             )));
@@ -83,7 +84,7 @@ impl LiveScaling {
                     if runner.elapsed() + length.mul_f64(1.0 + WARMUP_SHARE) > self.time {
                         break 'all;
                     }
-                    let Some(made) = self.one(users, length, runner).map_err(CapacityError::Run)? else {
+                    let Some(made) = self.one(users, length, runner).map_err(LoadError::Run)? else {
                         interrupted = true;
                         break 'all;
                     };

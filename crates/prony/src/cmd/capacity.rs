@@ -1,47 +1,28 @@
 //! `prony capacity`: how much a server carries.
 
-use std::time::Duration;
-
-use prony_engine::Control;
-use prony_model::{
-    Calibration, CapacityOutcome, CapacityResult, CapacityTrial, FindingCode, RunPlan, RunResult,
-    TrialPurpose, Verdict,
-};
+use prony_model::{CapacityOutcome, CapacityResult, CapacityTrial, FindingCode, TrialPurpose, Verdict};
 use prony_report::{capacity, rate, seconds};
-use prony_study::{CapacityError, TrialPlan, TrialRunner};
+use prony_study::{LoadRunner as _, TrialPlan, TrialRunner};
 
+use super::loads::{LoadEngine, cli_error};
 use crate::args::CapacityArgs;
 use crate::cli_error::CliError;
 use crate::cmd::run::seed;
 use crate::exit::Exit;
-use crate::progress::StatusLine;
 use crate::render::render_capacity;
 use crate::resolve::capacity::{ResolvedArgs, What, resolve};
-use crate::{calibration, clock, commit, output, signals, terminal};
+use crate::{commit, output, terminal};
 
 /// Searches what `args` mean, and reports.
 pub(crate) fn capacity(args: &CapacityArgs) -> Result<Exit, CliError> {
     let ResolvedArgs { what, calibrated, format, destination, quiet } = resolve(args, seed()?)?;
-    let control = signals::control()?;
-    let known = if calibrated { calibration::load(&prony_engine::environment()) } else { None };
-    let mut runner = Runner {
-        began: clock::monotonic(),
-        control,
-        known,
-        status: StatusLine::new(quiet),
-        lines: !quiet && !terminal::has_progress_line(),
-        time: args.time,
-    };
+    let mut engine = LoadEngine::new(calibrated, quiet, args.time)?;
     let searched = match &what {
-        What::Rate(live) => live.search(&mut runner),
-        What::Users(scaling) => scaling.measure(&mut runner),
+        What::Rate(live) => live.search(&mut engine),
+        What::Users(scaling) => scaling.measure(&mut engine),
     };
-    drop(runner);
-    let mut result = searched.map_err(|error| match error {
-        CapacityError::Run(error) => error,
-        CapacityError::Target(problem) => CliError::of_target(problem),
-        CapacityError::Asked(problem) => CliError::from(problem),
-    })?;
+    drop(engine);
+    let mut result = searched.map_err(cli_error)?;
     commit::note(&mut result.environment);
     result.environment.load_average_after = prony_engine::load_average();
     output::print(&render_capacity(&result, format, &terminal::style()))?;
@@ -74,36 +55,7 @@ fn exit(result: &CapacityResult) -> Exit {
     }
 }
 
-/// The engine, with a line for what it does.
-struct Runner {
-    began: Duration,
-    control: Control,
-    known: Option<Calibration>,
-    status: StatusLine,
-    /// Whether a line is written for each trial, where no terminal shows progress.
-    lines: bool,
-    time: Option<Duration>,
-}
-
-impl TrialRunner for Runner {
-    type Error = CliError;
-
-    fn run(&mut self, plan: &RunPlan) -> Result<RunResult, CliError> {
-        let mut result = prony_engine::run(plan, &self.control, &mut |_| {})?;
-        if let Some(known) = &self.known {
-            result.compare_with(known);
-        }
-        Ok(result)
-    }
-
-    fn elapsed(&self) -> Duration {
-        clock::monotonic().saturating_sub(self.began)
-    }
-
-    fn pause(&mut self, length: Duration) {
-        std::thread::sleep(length);
-    }
-
+impl TrialRunner for LoadEngine {
     fn begins(&mut self, plan: &TrialPlan) {
         let limit = self.time.map(|time| format!(" of {}", seconds(time.as_secs_f64()))).unwrap_or_default();
         let what = match plan.purpose {
@@ -118,12 +70,6 @@ impl TrialRunner for Runner {
     }
 
     fn ended(&mut self, trial: &CapacityTrial) {
-        if self.lines {
-            output::write_stderr(&format!("{}\n", prony_report::clean(&capacity::trial_line(trial))));
-        }
-    }
-
-    fn describe(error: &CliError) -> String {
-        error.in_a_line()
+        self.line(&capacity::trial_line(trial));
     }
 }

@@ -77,7 +77,7 @@ fn whole_number(value: f64) -> u64 {
     value as u64
 }
 
-impl TrialRunner for Rig {
+impl LoadRunner for Rig {
     type Error = String;
 
     fn run(&mut self, plan: &RunPlan) -> Result<RunResult, String> {
@@ -149,14 +149,16 @@ impl TrialRunner for Rig {
         self.clock += length;
     }
 
+    fn describe(error: &String) -> String {
+        error.clone()
+    }
+}
+
+impl TrialRunner for Rig {
     fn begins(&mut self, _: &TrialPlan) {}
 
     fn ended(&mut self, trial: &CapacityTrial) {
         self.ended.push(trial.outcome);
-    }
-
-    fn describe(error: &String) -> String {
-        error.clone()
     }
 }
 
@@ -253,13 +255,13 @@ fn ctrl_c_leaves_what_is_known() {
     // Before the first trial nothing is known.
     for run in [1, 2] {
         let mut rig = Rig { interrupted_at: run, ..Rig::new(1000.0) };
-        assert!(matches!(live("p99 < 50ms").search(&mut rig), Err(CapacityError::Asked(_))));
+        assert!(matches!(live("p99 < 50ms").search(&mut rig), Err(LoadError::Asked(_))));
     }
 }
 
 fn refused(live: &LiveCapacity, rig: &mut Rig, expected: &str) {
     match live.search(rig) {
-        Err(CapacityError::Asked(problem)) => assert!(problem.what.contains(expected), "{}", problem.what),
+        Err(LoadError::Asked(problem)) => assert!(problem.what.contains(expected), "{}", problem.what),
         other => panic!("{other:?}"),
     }
     assert!(rig.loads.is_empty(), "no load was put on the server: {:?}", rig.loads);
@@ -275,7 +277,7 @@ fn what_no_load_can_meet_is_refused_before_any() {
 #[test]
 fn a_server_without_a_good_answer_is_the_servers_fault() {
     struct Broken(Rig);
-    impl TrialRunner for Broken {
+    impl LoadRunner for Broken {
         type Error = String;
         fn run(&mut self, plan: &RunPlan) -> Result<RunResult, String> {
             let mut result = self.0.run(plan)?;
@@ -288,14 +290,16 @@ fn a_server_without_a_good_answer_is_the_servers_fault() {
         fn pause(&mut self, length: Duration) {
             self.0.pause(length);
         }
-        fn begins(&mut self, _: &TrialPlan) {}
-        fn ended(&mut self, _: &CapacityTrial) {}
         fn describe(error: &String) -> String {
             error.clone()
         }
     }
+    impl TrialRunner for Broken {
+        fn begins(&mut self, _: &TrialPlan) {}
+        fn ended(&mut self, _: &CapacityTrial) {}
+    }
     let searched = live("p99 < 1s").search(&mut Broken(Rig::new(1000.0)));
-    assert!(matches!(searched, Err(CapacityError::Target(_))), "{searched:?}");
+    assert!(matches!(searched, Err(LoadError::Target(_))), "{searched:?}");
 }
 
 fn scaling(users: &[u32]) -> LiveScaling {
@@ -330,7 +334,7 @@ fn users_follow_a_known_law() {
 fn too_few_users_bound_no_law() {
     let mut rig = Rig::new(100.0);
     for users in [&[1, 2, 4][..], &[1, 2, 4, 8, 16, 16], &[0, 1, 2, 4, 8, 16]] {
-        assert!(matches!(scaling(users).measure(&mut rig), Err(CapacityError::Asked(_))), "{users:?}");
+        assert!(matches!(scaling(users).measure(&mut rig), Err(LoadError::Asked(_))), "{users:?}");
     }
     assert_eq!(rig.runs, 0);
     // Stopped in the middle: what was measured stays, and no law is claimed.

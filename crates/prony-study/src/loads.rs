@@ -1,0 +1,127 @@
+//! What a search for a capacity and an overload share: loads on a server, one after the other, a look at it before any of
+//! them, and the wait until it answers as before.
+
+use std::time::Duration;
+
+use prony_model::{End, Load, Problem, RunPlan, RunResult};
+
+/// Requests one at a time: what one takes alone.
+const ALONE: End = End::First { duration: Duration::from_secs(1), requests: 20 };
+/// Requests that show whether the server has drained, and the time for them.
+const DRAINED: End = End::First { duration: Duration::from_secs(1), requests: 5 };
+/// Times what one request took alone, and at least this much more, is as before.
+const DRAINED_FACTOR: f64 = 2.0;
+const DRAINED_SLACK_MS: f64 = 1.0;
+/// A server that is not back after this long is not waited for any more.
+const DRAINED_MAX: Duration = Duration::from_secs(30);
+/// From one look to the next, and between any two loads.
+pub(crate) const PAUSE: Duration = Duration::from_millis(200);
+
+/// What puts loads on a server: the engine, and a clock.
+pub trait LoadRunner {
+    /// Why a run could not be made.
+    type Error;
+    /// Puts the load of a plan on its target.
+    fn run(&mut self, plan: &RunPlan) -> Result<RunResult, Self::Error>;
+    /// The time since the beginning.
+    fn elapsed(&self) -> Duration;
+    /// Waits.
+    fn pause(&mut self, length: Duration);
+    /// An error in a line.
+    fn describe(error: &Self::Error) -> String;
+}
+
+/// Why nothing was measured.
+#[derive(Debug)]
+pub enum LoadError<E> {
+    /// The first run could not be made.
+    Run(E),
+    /// The server does not answer well.
+    Target(Problem),
+    /// What is asked for can't be done.
+    Asked(Problem),
+}
+
+/// What requests took one at a time, before any load.
+pub(crate) struct Alone {
+    pub(crate) result: RunResult,
+    /// The median, milliseconds; the least, where there were too few for one.
+    pub(crate) median_ms: Option<f64>,
+    /// The least.
+    pub(crate) least_ms: Option<f64>,
+}
+
+/// Whether a server answers as before any load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Drained {
+    /// After this long.
+    After(Duration),
+    /// Not for as long as it was waited for.
+    Never,
+    /// The wait was stopped by hand.
+    Interrupted,
+}
+
+/// Sends requests one at a time; `None` where that was interrupted.
+pub(crate) fn alone<R: LoadRunner>(
+    plan: &RunPlan,
+    runner: &mut R,
+) -> Result<Option<Alone>, LoadError<R::Error>> {
+    let result = runner.run(&single(plan, ALONE)).map_err(LoadError::Run)?;
+    if result.timing.interrupted {
+        return Ok(None);
+    }
+    let service = &result.latency.service;
+    let least_ms = service.min_ms;
+    let median_ms = service.quantiles_ms.get("0.5").copied().flatten().or(least_ms);
+    Ok(Some(Alone { result, median_ms, least_ms }))
+}
+
+/// A server that answers nothing well can't be loaded.
+pub(crate) fn refuse_without_success<E>(result: &RunResult) -> Result<(), LoadError<E>> {
+    if result.requests.done > 0 {
+        return Ok(());
+    }
+    let target = &result.plan.target;
+    let example = result.errors.first().map(|error| format!(" (first: {})", error.first_example));
+    Err(LoadError::Target(Problem::new(
+        format!("{target}: not one response was good{}", example.unwrap_or_default()),
+        format!("try one request by hand: prony probe {target}"),
+    )))
+}
+
+/// Waits until single requests take as long as before any load.
+pub(crate) fn wait_until_drained<R: LoadRunner>(
+    plan: &RunPlan,
+    alone_ms: Option<f64>,
+    runner: &mut R,
+) -> Drained {
+    let began = runner.elapsed();
+    let mut plan = single(plan, DRAINED);
+    plan.timeouts.request = plan.timeouts.request.min(DRAINED_MAX);
+    let limit_ms =
+        alone_ms.map_or(f64::INFINITY, |alone| (alone * DRAINED_FACTOR).max(alone + DRAINED_SLACK_MS));
+    loop {
+        let result = runner.run(&plan);
+        let waited = runner.elapsed().saturating_sub(began);
+        if let Ok(result) = &result {
+            if result.timing.interrupted {
+                return Drained::Interrupted;
+            }
+            // The least: a neighbour delays some of so few.
+            let least = result.latency.service.min_ms.filter(|_| result.requests.done > 0);
+            if least.is_some_and(|least| least <= limit_ms) {
+                return Drained::After(waited);
+            }
+        }
+        if waited >= DRAINED_MAX {
+            return Drained::Never;
+        }
+        runner.pause(PAUSE);
+    }
+}
+
+/// One connection, one request at a time.
+fn single(plan: &RunPlan, end: End) -> RunPlan {
+    RunPlan { load: Load::Closed { connections: 1 }, threads: 1, end, warmup: Duration::ZERO, ..plan.clone() }
+}
