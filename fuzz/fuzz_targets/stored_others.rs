@@ -1,13 +1,14 @@
-//! Reads any bytes as a stored study, comparison, capacity, probe, timing of commands or calibration: whatever passes for one must be
+//! Reads any bytes as a stored study, comparison, capacity, overload, probe, timing of commands or calibration: whatever passes for one must be
 //! drawn in every format without a panic, and must be read back as it was after it is written again.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use prony_model::{
-    Calibration, capacity_from_json, capacity_to_json, comparison_from_json, comparison_to_json, exec_from_json, exec_to_json, probe_from_json,
+    Calibration, capacity_from_json, capacity_to_json, comparison_from_json, comparison_to_json, exec_from_json, exec_to_json,
+    overload_from_json, overload_to_json, probe_from_json,
     probe_to_json, study_from_json, study_to_json,
 };
-use prony_report::{Style, capacity, compare, exec, probe, study};
+use prony_report::{Style, capacity, compare, exec, overload, probe, study};
 
 fuzz_target!(|input: &[u8]| {
     let Ok(input) = std::str::from_utf8(input) else { return };
@@ -31,6 +32,13 @@ fuzz_target!(|input: &[u8]| {
         capacity::text(&result, &style);
         capacity::markdown(&result);
         capacity::html(&result);
+    }
+    if let Ok(result) = overload_from_json(input) {
+        let written = overload_to_json(&result);
+        assert_eq!(overload_to_json(&overload_from_json(&written).expect("it can be read")), written);
+        overload::text(&result, &style);
+        overload::markdown(&result);
+        overload::html(&result);
     }
     if let Ok(result) = probe_from_json(input) {
         let written = probe_to_json(&result);

@@ -4,8 +4,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CAPACITY_FORMAT, COMPARISON_FORMAT, EXEC_FORMAT, EXTERNAL_FORMAT, FLEET_FORMAT, PROBE_FORMAT, RunResult,
-    STUDY_FORMAT,
+    CAPACITY_FORMAT, COMPARISON_FORMAT, EXEC_FORMAT, EXTERNAL_FORMAT, FLEET_FORMAT, OVERLOAD_FORMAT,
+    PROBE_FORMAT, RunResult, STUDY_FORMAT,
 };
 
 /// The value of `format` in every stored run.
@@ -41,6 +41,9 @@ pub enum FormatError {
     /// JSON of something else than a search for a capacity.
     #[error("not a capacity of prony: it has no \"format\": \"{CAPACITY_FORMAT}\"")]
     ForeignCapacity,
+    /// JSON of something else than an overload.
+    #[error("not an overload of prony: it has no \"format\": \"{OVERLOAD_FORMAT}\"")]
+    ForeignOverload,
     /// JSON of something else than a study.
     #[error("not a study of prony: it has no \"format\": \"{STUDY_FORMAT}\"")]
     ForeignStudy,

@@ -29,6 +29,7 @@ mod limiter;
 mod moment;
 mod options;
 mod outcome;
+mod overload;
 mod plan;
 mod probe;
 mod problem;
@@ -96,6 +97,10 @@ pub use options::{
     ExecOptions, Http2Choice, OPEN_CONNECTIONS, OptionsError, RequestOptions, RunOptions, is_token,
 };
 pub use outcome::{ErrorKind, Outcome, StatusClass};
+pub use overload::{
+    LoadPhase, OVERLOAD_FORMAT, OVERLOAD_VERSION, OverloadAttempts, OverloadMethod, OverloadOutcome,
+    OverloadPart, OverloadPhase, OverloadResult, OverloadRun, overload_from_json, overload_to_json,
+};
 pub use plan::{
     AGENTS_MAX, Arrivals, Body, BodyCheck, Checks, DriverChoice, End, KernelClock, Load, PlanError,
     RequestPlan, RunPlan, Share, Stage, Stages, StatusSet, Timeouts, Version, split,

@@ -140,6 +140,13 @@ pub struct Backoff {
     pub max: Duration,
 }
 
+impl Default for Backoff {
+    /// What a retry waits where nothing is asked for: up to 100 ms, doubled up to 2 s.
+    fn default() -> Self {
+        BACKOFF
+    }
+}
+
 impl Backoff {
     /// Reads `100ms..2s`; `100ms` alone never doubles, `0` never waits.
     pub fn parse(text: &str) -> Result<Self, Problem> {

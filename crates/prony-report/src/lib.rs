@@ -30,6 +30,7 @@ mod latency;
 pub mod live;
 pub mod markdown;
 mod number;
+pub mod overload;
 mod page;
 pub mod probe;
 mod record;

@@ -1,6 +1,6 @@
 //! Studies: from a file that describes what to measure to everything that its report shows. And what studies share with
-//! `prony compare`, `prony capacity` and `prony calibrate`: how two servers are compared, how much one carries, and what a
-//! machine can do as a client.
+//! `prony compare`, `prony capacity`, `prony overload` and `prony calibrate`: how two servers are compared, how much one
+//! carries and what more does to it, and what a machine can do as a client.
 //!
 //! A study starts servers, puts several loads on each of them, several times and in an order that the seed decides,
 //! keeps what every run measured at once, and stops what it started. docs/decisions/016-studies.md is the map.
@@ -22,6 +22,7 @@ mod file;
 mod fixture;
 mod folder;
 mod loads;
+mod overload;
 mod runner;
 mod schedule;
 mod study;
@@ -45,6 +46,7 @@ pub use file::{
 };
 pub use folder::{Begin, Folder, FolderError, failures};
 pub use loads::{LoadError, LoadRunner};
+pub use overload::{LiveOverload, OverloadRunner, OverloadSample, Recorded, part_length};
 pub use runner::{Runner, RunnerError};
 pub use schedule::{Schedule, Step};
 pub use study::{

@@ -123,5 +123,13 @@ pub(crate) fn wait_until_drained<R: LoadRunner>(
 
 /// One connection, one request at a time.
 fn single(plan: &RunPlan, end: End) -> RunPlan {
-    RunPlan { load: Load::Closed { connections: 1 }, threads: 1, end, warmup: Duration::ZERO, ..plan.clone() }
+    RunPlan {
+        load: Load::Closed { connections: 1 },
+        threads: 1,
+        end,
+        warmup: Duration::ZERO,
+        stages: None,
+        samples: false,
+        ..plan.clone()
+    }
 }

@@ -13,6 +13,7 @@ mod fleet;
 mod import;
 mod k8s;
 mod lab;
+mod overload;
 mod postgres;
 mod probe;
 mod report;
@@ -49,6 +50,7 @@ pub(crate) use lab::{
     LabServeArgs, LabStopAllArgs, LabSubmitArgs, LabThereArgs, LabTokenArgs, LabUserArgs, LabWaitArgs,
     PolicyAction, SearchFormat, SecretAction, TokenAction, UserAction,
 };
+pub(crate) use overload::{Clients, OverloadArgs};
 pub(crate) use postgres::PostgresArgs;
 pub(crate) use probe::ProbeArgs;
 pub(crate) use report::{ReportArgs, ReportFormat};
@@ -121,6 +123,9 @@ pub(crate) enum Command {
     /// Find the highest rate that a server carries
     #[command(after_help = capacity::EXAMPLES, after_long_help = capacity_details())]
     Capacity(Box<CapacityArgs>),
+    /// Overload a server for a while, and see whether it comes back
+    #[command(after_help = overload::EXAMPLES, after_long_help = overload_details())]
+    Overload(Box<OverloadArgs>),
     /// Time commands in turn, and say which is faster
     #[command(after_help = exec::EXAMPLES, after_long_help = exec_details())]
     Exec(Box<ExecArgs>),
@@ -266,6 +271,17 @@ fn capacity_details() -> String {
          (RFC 9971), and a long one at 95 % confirms the lower. A trial that the client or the machine spoiled is void. The \
          exit code is 1 where --peak lies above the bounds, or where not even --from is carried.\n\n{}",
         capacity::EXAMPLES,
+        exit::TABLE
+    )
+}
+
+fn overload_details() -> String {
+    format!(
+        "{}\n\n\
+         A rate that the server carries, a pulse of more, and the rate again, without a gap: once with clients that send \
+         nothing again, once with clients that retry. It has recovered from the first moment from which on requests are as \
+         good as before. The exit code is 1 where it does not, or where the rate before the pulse is too much.\n\n{}",
+        overload::EXAMPLES,
         exit::TABLE
     )
 }

@@ -15,6 +15,7 @@ pub(crate) mod import;
 pub(crate) mod k8s;
 pub(crate) mod lab;
 mod loads;
+pub(crate) mod overload;
 pub(crate) mod pages;
 mod postgres;
 pub(crate) mod probe;

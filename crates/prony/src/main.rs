@@ -35,6 +35,7 @@ fn main() -> ExitCode {
         Command::Probe(args) => cmd::probe::probe(&args),
         Command::Compare(args) => cmd::compare::compare(&args),
         Command::Capacity(args) => cmd::capacity::capacity(&args),
+        Command::Overload(args) => cmd::overload::overload(&args),
         Command::Exec(args) => cmd::exec::exec(&args),
         Command::Import(args) => cmd::import::import(&args),
         Command::Report(args) => cmd::report::report(&args),

@@ -1,12 +1,12 @@
 //! Results in the format that was asked for: the same for a run that is just over and for stored ones.
 
 use prony_model::{
-    CapacityResult, Clock, ComparisonResult, ExecResult, ExternalResult, FleetResult, ProbeResult, RunResult,
-    StudyResult,
+    CapacityResult, Clock, ComparisonResult, ExecResult, ExternalResult, FleetResult, OverloadResult,
+    ProbeResult, RunResult, StudyResult,
 };
 use prony_report::{
     DistributionError, Style, capacity, compare, csv, exec, external, fleet, hgrm, hlog, junit, markdown,
-    probe, study, text,
+    overload, probe, study, text,
 };
 
 use crate::args::{CapacityFormat, Format, PageFormat, StudyFormat};
@@ -32,6 +32,8 @@ pub(crate) enum AnyResult {
     Comparison(Box<ComparisonResult>),
     /// Of `prony capacity`.
     Capacity(Box<CapacityResult>),
+    /// Of `prony overload`.
+    Overload(Box<OverloadResult>),
     /// Of `prony study`.
     Study(Box<StudyResult>),
     /// Of several agents.
@@ -50,6 +52,7 @@ impl AnyResult {
             | Self::Probe(_)
             | Self::Comparison(_)
             | Self::Capacity(_)
+            | Self::Overload(_)
             | Self::Study(_)
             | Self::External(_) => None,
         }
@@ -90,6 +93,16 @@ pub(crate) fn render_capacity(result: &CapacityResult, format: CapacityFormat, s
         CapacityFormat::Json => prony_model::capacity_to_json(result),
         CapacityFormat::Markdown => capacity::markdown(result),
         CapacityFormat::Html => capacity::html(result),
+    }
+}
+
+/// What stdout gets of `prony overload`.
+pub(crate) fn render_overload(result: &OverloadResult, format: CapacityFormat, style: &Style) -> String {
+    match format {
+        CapacityFormat::Text => overload::text(result, style),
+        CapacityFormat::Json => prony_model::overload_to_json(result),
+        CapacityFormat::Markdown => overload::markdown(result),
+        CapacityFormat::Html => overload::html(result),
     }
 }
 
@@ -155,6 +168,7 @@ pub(crate) fn render_any(results: &[(&str, &AnyResult)], format: PageFormat) -> 
             AnyResult::Probe(result) => render_probe(result, format, &style),
             AnyResult::Comparison(result) => render_comparison(result, format, &style),
             AnyResult::Capacity(result) => render_capacity(result, format.into(), &style),
+            AnyResult::Overload(result) => render_overload(result, format.into(), &style),
             AnyResult::Study(result) => render_study(result, format.into(), &style),
             AnyResult::Fleet(result) => render_fleet_page(result, format, &style),
             AnyResult::External(result) => render_external(result, format, &style),

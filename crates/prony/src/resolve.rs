@@ -23,6 +23,7 @@ pub(crate) mod compare;
 mod curl;
 mod exec;
 mod outputs;
+pub(crate) mod overload;
 mod parameters;
 pub(crate) mod probe;
 mod program;

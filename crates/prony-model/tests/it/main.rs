@@ -6,6 +6,7 @@ mod check;
 mod comparison;
 mod exec;
 mod full;
+mod overload;
 mod probe;
 mod server;
 mod thresholds;

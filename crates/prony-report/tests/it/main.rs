@@ -3,6 +3,7 @@
 mod ab;
 mod calibration;
 mod capacity;
+mod overload;
 mod compare;
 mod exec;
 mod exports;

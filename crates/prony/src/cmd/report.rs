@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use prony_model::{Finding, RunResult};
-use prony_report::{Style, capacity, junit, markdown, study, text};
+use prony_report::{Style, capacity, junit, markdown, overload, study, text};
 
 use crate::args::{Format, PageFormat, ReportArgs, ReportFormat, ThresholdArgs};
 use crate::cli_error::CliError;
@@ -90,14 +90,16 @@ fn page(args: &ReportArgs) -> Result<Exit, CliError> {
     // Nothing but a distribution has a clock.
     clock(args.clock, Format::Text)?;
     let not_one = || {
-        CliError::usage("-o html is the page of one study, or of one search for a capacity")
-            .hint("name the report.json or the folder of a study, or what prony capacity --json wrote")
+        CliError::usage("-o html is the page of one study, one search for a capacity or one overload").hint(
+            "name the report.json or the folder of a study, or what prony capacity or overload --json wrote",
+        )
     };
     let [file] = args.files.as_slice() else { return Err(not_one()) };
     let stored = read::read(file)?;
     let page = match &stored.result {
         AnyResult::Study(result) => study::html(result),
         AnyResult::Capacity(result) => capacity::html(result),
+        AnyResult::Overload(result) => overload::html(result),
         _ => return Err(not_one()),
     };
     output::print(&page)?;

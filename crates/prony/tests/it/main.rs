@@ -9,6 +9,7 @@ mod bad_servers;
 mod binary;
 mod calibration;
 mod capacity;
+mod overload;
 mod compare;
 mod curl;
 mod docs;

@@ -1,6 +1,7 @@
 //! Help, manual, completions, version.
 
 use crate::binary::prony;
+use crate::folder::Folder;
 
 /// A terminal of this size shows a help whole.
 const COLUMNS: usize = 80;
@@ -28,6 +29,7 @@ fn every_help_fits_a_screen() {
         &["probe", "--help"],
         &["compare", "--help"],
         &["capacity", "--help"],
+        &["overload", "--help"],
         &["exec", "--help"],
         &["study", "--help"],
         &["report", "--help"],
@@ -35,6 +37,7 @@ fn every_help_fits_a_screen() {
         &["serve", "null", "--help"],
         &["serve", "rudy", "--help"],
         &["serve", "bottleneck", "--help"],
+        &["serve", "queue", "--help"],
         &["serve", "dashboard", "--help"],
         &["serve", "kv", "--help"],
         &["serve", "express", "--help"],
@@ -61,6 +64,7 @@ fn the_main_helps_show_three_examples() {
         &["probe", "--help"],
         &["compare", "--help"],
         &["capacity", "--help"],
+        &["overload", "--help"],
         &["exec", "--help"],
         &["study", "--help"],
         &["report", "--help"],
@@ -137,11 +141,15 @@ fn completions_for_every_shell() {
 #[test]
 fn bash_completes_commands_and_the_flags_behind_a_url() {
     let script = prony(&["completions", "bash"]).out;
+    // An argument would be too long.
+    let folder = Folder::new("completions");
+    std::fs::write(folder.0.join("completions"), &script).expect("room");
     let completed = |words: &str, at: usize, word: &str, before: &str| {
         let ask = format!(
-            "{script}\nCOMP_WORDS=({words}); COMP_CWORD={at}; _prony prony {word} {before}; echo \"${{COMPREPLY[*]}}\""
+            ". completions; COMP_WORDS=({words}); COMP_CWORD={at}; _prony prony {word} {before}; echo \"${{COMPREPLY[*]}}\""
         );
-        let output = std::process::Command::new("bash").args(["-c", &ask]).output().expect("bash is there");
+        let mut bash = std::process::Command::new("bash");
+        let output = bash.args(["-c", &ask]).current_dir(&folder.0).output().expect("bash is there");
         String::from_utf8(output.stdout).expect("words").trim().to_owned()
     };
     assert_eq!(completed("prony http://h/ --du", 2, "--du", "http://h/"), "--duration");

@@ -6,8 +6,9 @@ use std::path::Path;
 
 use prony_model::{
     CAPACITY_FORMAT, COMPARISON_FORMAT, EXEC_FORMAT, EXTERNAL_FORMAT, FLEET_FORMAT, FormatError,
-    PROBE_FORMAT, RunResult, STUDY_FORMAT, capacity_from_json, comparison_from_json, exec_from_json,
-    external_from_json, fleet_from_json, from_json, probe_from_json, stored_format, study_from_json,
+    OVERLOAD_FORMAT, PROBE_FORMAT, RunResult, STUDY_FORMAT, capacity_from_json, comparison_from_json,
+    exec_from_json, external_from_json, fleet_from_json, from_json, overload_from_json, probe_from_json,
+    stored_format, study_from_json,
 };
 use prony_report::check_distributions;
 
@@ -98,6 +99,9 @@ fn result(name: &str, text: &str) -> Result<AnyResult, CliError> {
         CAPACITY_FORMAT => {
             capacity_from_json(text).map(|result| AnyResult::Capacity(Box::new(result))).map_err(refused)
         }
+        OVERLOAD_FORMAT => {
+            overload_from_json(text).map(|result| AnyResult::Overload(Box::new(result))).map_err(refused)
+        }
         EXEC_FORMAT => exec_from_json(text).map(|result| AnyResult::Exec(Box::new(result))).map_err(refused),
         STUDY_FORMAT => {
             study_from_json(text).map(|result| AnyResult::Study(Box::new(result))).map_err(refused)
@@ -139,6 +143,7 @@ fn refused(name: &str, error: &FormatError) -> CliError {
         | FormatError::ForeignProbe
         | FormatError::ForeignComparison
         | FormatError::ForeignCapacity
+        | FormatError::ForeignOverload
         | FormatError::ForeignStudy
         | FormatError::ForeignFleet
         | FormatError::ForeignExternal => cli_error.hint("name a file that `prony URL --json FILE` wrote"),
