@@ -2,13 +2,17 @@
 
 use std::time::Duration;
 
-use prony_model::words::{percent_of, plural, whole};
+use prony_model::words::{percent, percent_of, plural, whole};
 use prony_model::{
     CapacityOutcome, CapacityTrial, Confirmation, Evidence, Finding, FindingCode, Severity, TrialOutcome,
 };
 
+use super::search::PRECISION;
+
 /// Share of void trials from which they are a warning: the machine was in the way of many.
 const VOID_SHARE: f64 = 0.25;
+/// Ratio of the bounds, less one, above which they are wide: twice what the search aims at.
+const WIDE: f64 = 2.0 * PRECISION;
 /// A longer search is not advised.
 const LONGEST_TIME: Duration = Duration::from_hours(4);
 
@@ -46,7 +50,7 @@ pub(super) fn findings(
             "look at the server's queue, and restart it before the next search".to_owned(),
         )
     }));
-    findings.extend(void_trials(trials));
+    findings.extend(void_trials(outcome, trials));
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     findings
 }
@@ -78,7 +82,7 @@ fn unconfirmed(outcome: &CapacityOutcome, longer: &str) -> Option<Finding> {
     Some(finding(FindingCode::CapacityUnconfirmed, Severity::Warning, Vec::new(), message.to_owned(), advice))
 }
 
-fn void_trials(trials: &[CapacityTrial]) -> Option<Finding> {
+fn void_trials(outcome: &CapacityOutcome, trials: &[CapacityTrial]) -> Option<Finding> {
     let mut voids = trials.iter().filter(|trial| trial.outcome == TrialOutcome::Void).peekable();
     let first = (*voids.peek()?).clone();
     let (void, all) = (voids.count() as u64, trials.len() as u64);
@@ -89,14 +93,22 @@ fn void_trials(trials: &[CapacityTrial]) -> Option<Finding> {
         severity,
         vec![Evidence::new("void", void as f64, "count"), Evidence::new("void_share", share, "share")],
         format!(
-            "{} of {} ({}) are void and count neither for nor against the server; the first: {}",
+            "{} of {} ({}) are void and count neither for nor against the server{}; the first: {}",
             plural(void, "trial"),
             all,
             percent_of(void, all),
+            wide(outcome).filter(|_| share > VOID_SHARE).unwrap_or_default(),
             first.reason
         ),
         "run client and server on machines that do nothing else, or on two".to_owned(),
     ))
+}
+
+/// What void trials cost: bounds that more trials would have narrowed.
+fn wide(outcome: &CapacityOutcome) -> Option<String> {
+    let CapacityOutcome::Between { lower_per_s, upper_per_s, .. } = *outcome else { return None };
+    let width = upper_per_s / lower_per_s - 1.0;
+    (width > WIDE).then(|| format!(", and the bounds are {} apart for want of others", percent(width)))
 }
 
 fn finding(
@@ -107,4 +119,63 @@ fn finding(
     advice: String,
 ) -> Finding {
     Finding { code, severity, evidence, message, advice }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(void: usize, upper_per_s: f64) -> String {
+        let outcome = CapacityOutcome::Between {
+            estimate_per_s: 100.0,
+            lower_per_s: 100.0,
+            upper_per_s,
+            carried_per_s: 100.0,
+            exceeded_per_s: upper_per_s,
+            is_decided: true,
+            confirmation: Confirmation::Missing,
+        };
+        let trial = |outcome| CapacityTrial { outcome, ..trial() };
+        let void = std::iter::repeat_n(TrialOutcome::Void, void);
+        let trials: Vec<CapacityTrial> =
+            std::iter::repeat_n(TrialOutcome::Passed, 6).chain(void).map(trial).collect();
+        void_trials(&outcome, &trials).expect("void trials").message
+    }
+
+    fn trial() -> CapacityTrial {
+        CapacityTrial {
+            purpose: prony_model::TrialPurpose::Coarse,
+            rate_per_s: 100.0,
+            users: None,
+            started_at: String::new(),
+            planned_s: 10.0,
+            measured_s: 10.0,
+            outcome: TrialOutcome::Passed,
+            reason: String::new(),
+            objectives: Vec::new(),
+            requests: 0,
+            failed: 0,
+            failed_by_kind: std::collections::BTreeMap::new(),
+            unanswered: 0,
+            delivered_per_s: 0.0,
+            response: prony_model::TrialTimes::default(),
+            service: prony_model::TrialTimes::default(),
+            verdict: prony_model::Verdict::Valid,
+            invalid: Vec::new(),
+            limiter: None,
+            client_cpu_share: 0.0,
+            recovered_after_s: None,
+        }
+    }
+
+    #[test]
+    fn void_trials_that_decide_the_width_are_named() {
+        assert!(
+            message(6, 148.0).contains("the bounds are 48 % apart for want of others"),
+            "{}",
+            message(6, 148.0)
+        );
+        assert!(!message(6, 103.0).contains("apart"), "narrow bounds");
+        assert!(!message(1, 148.0).contains("apart"), "few are void");
+    }
 }
