@@ -90,9 +90,10 @@ fn schedule(plan: &RunPlan, window: Window, thread: u32) -> Option<Schedule> {
         end: window.measure_to,
         requests: plan.end.requests().unwrap_or(u64::MAX),
     };
-    Some(match &plan.stages {
-        None => Schedule::new(rate_per_s, arrivals, part),
-        Some(stages) => Schedule::of_stages(stages, arrivals, part),
+    Some(match (&plan.recorded, &plan.stages) {
+        (Some(recorded), _) => Schedule::recorded(recorded.moments.clone(), part),
+        (None, Some(stages)) => Schedule::of_stages(stages, arrivals, part),
+        (None, None) => Schedule::new(rate_per_s, arrivals, part),
     })
 }
 

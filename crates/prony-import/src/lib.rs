@@ -5,15 +5,18 @@
 //!
 //! Reading order: [`imported`] (what comes out), [`shell`] (words of a command line), then [`curl`]; [`scenario`] (what
 //! comes out of files with several requests), `template` and `toml` (how it is written), then [`hurl`], [`postman`] and
-//! [`openapi`], of which the last two read `json`, and the last one `yaml`, too. [`results`] stands by itself.
+//! [`openapi`], of which the last two read `json`, and the last one `yaml`, too, and [`har`]. [`results`] and [`mod@replay`] (recorded traffic) stand by
+//! themselves.
 
 pub mod curl;
 mod guess;
+pub mod har;
 pub mod hurl;
 pub mod imported;
 mod json;
 pub mod openapi;
 pub mod postman;
+pub mod replay;
 pub mod results;
 pub mod scenario;
 mod session;
@@ -24,6 +27,7 @@ mod yaml;
 
 pub use curl::read_curl;
 pub use guess::{Kind, guess};
+pub use har::{HarOptions, read_har};
 pub use hurl::read_hurl;
 pub use imported::{HttpVersion, Imported, LeftOut};
 pub use openapi::read_openapi;

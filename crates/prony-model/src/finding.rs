@@ -177,6 +177,8 @@ pub enum FindingCode {
     NoEvents,
     /// Retries made up a large part of the load.
     RetryStorm,
+    /// Order and gaps of replayed requests within a second are made up.
+    ReplayOrder,
     /// An agent has no result.
     AgentLost,
     /// An agent's own result is invalid.
@@ -261,6 +263,7 @@ impl FindingCode {
         Self::MemoryGrowth,
         Self::NoEvents,
         Self::RetryStorm,
+        Self::ReplayOrder,
         Self::AgentLost,
         Self::AgentInvalid,
         Self::AgentsDisagree,
@@ -355,6 +358,7 @@ impl FindingCode {
             Self::MemoryGrowth => "memory-growth",
             Self::NoEvents => "no-events",
             Self::RetryStorm => "retry-storm",
+            Self::ReplayOrder => "replay-order",
             Self::AgentLost => "agent-lost",
             Self::AgentInvalid => "agent-invalid",
             Self::AgentsDisagree => "agents-disagree",

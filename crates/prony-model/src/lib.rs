@@ -34,6 +34,7 @@ mod plan;
 mod probe;
 mod problem;
 mod redact;
+mod replay;
 mod result;
 mod retries;
 mod scenario;
@@ -112,6 +113,7 @@ pub use probe::{
 };
 pub use problem::{Problem, Spelling, plain_spelling};
 pub use redact::without_secrets;
+pub use replay::{Moments, RecordedArrivals, Replay, ReplayResult, ReplayRows, StatusPair};
 pub use result::{
     Bytes, CalibrationUse, Client, Connections, DriverUsed, ErrorSummary, FirstResponse, Interval,
     KernelClockUse, MachineUse, OutcomeSummary, RateSummary, Requests, RunResult, SecondPoint, Start,

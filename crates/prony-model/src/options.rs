@@ -7,8 +7,8 @@ use std::time::Duration;
 use crate::problem::shown_as_problem;
 use crate::{
     Arrivals, Body, BodyCheck, Checks, DriverChoice, End, ExecPlan, ExecRuns, KernelClock, Load, PlanError,
-    ProbePlan, Problem, Rate, RequestPlan, RetryOptions, RunPlan, Scenario, Spelling, Stages, StatusSet,
-    Target, Timeouts, Version,
+    ProbePlan, Problem, Rate, RecordedArrivals, Replay, RequestPlan, RetryOptions, RunPlan, Scenario,
+    Spelling, Stages, StatusSet, Target, Timeouts, Version,
 };
 
 /// Connections in a closed loop, when no number is given.
@@ -42,6 +42,10 @@ pub struct RunOptions {
     pub poisson: bool,
     /// How due times are spread; as `poisson` says, if absent.
     pub arrivals: Option<Arrivals>,
+    /// When requests are due, from a file: an open loop, too.
+    pub recorded: Option<Box<RecordedArrivals>>,
+    /// Which requests those are; they need the scenario that was made with them.
+    pub replay: Option<Box<Replay>>,
     /// Worker threads.
     pub threads: Option<u32>,
     /// Load before the measured part.
@@ -166,6 +170,8 @@ pub enum OptionsError {
     PipelineInHttp2,
     /// A setting of a single request, beside a scenario; by its plain name.
     WithScenario(&'static str),
+    /// A setting that says how much, how long or when, beside a file that does; by its plain name.
+    WithRecorded(&'static str),
     /// A flow with a pacing, where the clock sets the pace.
     PacingWithRate(String),
     /// A plan that can't be.
@@ -243,6 +249,10 @@ impl OptionsError {
                     format!("{} is about a single request, and a scenario has its own", spelled(setting));
                 Problem::new(what, "leave it out, and write it into the scenario's steps").about(setting)
             }
+            Self::WithRecorded(setting) => {
+                let what = format!("{} and the file both say when requests are due", spelled(setting));
+                Problem::new(what, "leave it out").about(setting)
+            }
             Self::PacingWithRate(flow) => {
                 let what = format!(
                     "the flow `{flow}` has a pacing, and {} decides when sessions begin",
@@ -267,8 +277,9 @@ impl RunOptions {
     /// The plan that they mean for `target`.
     pub fn plan(&self, target: Target, seed: u64) -> Result<RunPlan, OptionsError> {
         self.check_scenario()?;
-        let end = self.end()?;
+        self.check_recorded()?;
         let timeouts = self.request.timeouts();
+        let end = self.end(&timeouts)?;
         let version = self.request.version(&target)?;
         let plan = RunPlan {
             load: self.load(end)?,
@@ -297,6 +308,8 @@ impl RunOptions {
             request: self.request.plan(version, self.in_flight(version)?)?,
             target,
             scenario: self.scenario.clone(),
+            recorded: self.recorded.clone(),
+            replay: self.replay.clone(),
         };
         plan.check()?;
         Ok(plan)
@@ -330,13 +343,36 @@ impl RunOptions {
             return Err(OptionsError::WithScenario(setting));
         }
         let paced = scenario.flows.iter().find(|flow| !flow.pacing.is_zero());
-        match paced.filter(|_| self.rate.is_some() || self.stages.is_some()) {
+        let is_open = self.rate.is_some() || self.stages.is_some() || self.recorded.is_some();
+        match paced.filter(|_| is_open) {
             Some(flow) => Err(OptionsError::PacingWithRate(flow.name.clone())),
             None => Ok(()),
         }
     }
 
-    fn end(&self) -> Result<End, OptionsError> {
+    /// Moments from a file are the whole load.
+    fn check_recorded(&self) -> Result<(), OptionsError> {
+        let given = [
+            ("rate", self.rate.is_some()),
+            ("stages", self.stages.is_some()),
+            ("arrivals", self.arrivals.is_some()),
+            ("poisson", self.poisson),
+            ("duration", self.duration.is_some()),
+            ("requests", self.requests.is_some()),
+            ("warmup", self.warmup.is_some_and(|warmup| !warmup.is_zero())),
+        ];
+        match given.into_iter().find(|(_, is_given)| *is_given && self.recorded.is_some()) {
+            Some((setting, _)) => Err(OptionsError::WithRecorded(setting)),
+            None => Ok(()),
+        }
+    }
+
+    fn end(&self, timeouts: &Timeouts) -> Result<End, OptionsError> {
+        if let Some(recorded) = &self.recorded {
+            // The last request is waited for as long as any.
+            let duration = Duration::from_nanos(recorded.last_ns()) + timeouts.connect + timeouts.request;
+            return Ok(End::First { duration, requests: recorded.count });
+        }
         if let Some(stages) = &self.stages {
             let given = [
                 ("duration", self.duration.is_some()),
@@ -357,6 +393,11 @@ impl RunOptions {
 
     /// A default number of connections bows to a small number of requests; a given one is refused by the plan.
     fn load(&self, end: End) -> Result<Load, OptionsError> {
+        if let Some(recorded) = &self.recorded {
+            let max_connections = self.connections.unwrap_or(OPEN_CONNECTIONS);
+            let rate_per_s = recorded.mean_rate();
+            return Ok(Load::Open { rate_per_s, arrivals: Arrivals::Recorded, max_connections });
+        }
         let rate = match &self.stages {
             Some(stages) => Some(stages.highest().ok_or(PlanError::StagesWithoutRate)?),
             None => self.rate,
@@ -485,27 +526,4 @@ pub fn is_token(text: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_edge_spells_settings_its_way() {
-        let options = RunOptions {
-            pipeline: Some(2),
-            request: RequestOptions { no_keepalive: true, ..RequestOptions::default() },
-            ..RunOptions::default()
-        };
-        let target = Target::parse("http://127.0.0.1/").expect("a URL");
-        let error = options.plan(target, 1).expect_err("a contradiction");
-        let problem = error.problem(|name| format!("--{name}"));
-        assert_eq!(problem.what, "--pipeline needs connections that stay open");
-        assert_eq!(problem.advice.as_deref(), Some("leave out --no-keepalive (and --http1.0)"));
-        assert_eq!(problem.field.as_deref(), Some("pipeline"));
-        assert_eq!(
-            error.to_string(),
-            "`pipeline` needs connections that stay open: leave out `no-keepalive` (and `http1.0`)"
-        );
-        let typed = OptionsError::Header("--header: x".to_owned()).problem(|name| format!("`{name}`"));
-        assert_eq!(typed.what, "`--header: x` is not a header", "what was typed stays as it is");
-    }
-}
+mod tests;

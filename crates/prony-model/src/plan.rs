@@ -15,7 +15,7 @@ pub use self::arrivals::Arrivals;
 pub use self::error::PlanError;
 pub use self::share::{AGENTS_MAX, Share, split};
 pub use self::stages::{Stage, Stages};
-use crate::{Problem, Rate, RetryPlan, Scenario, Target};
+use crate::{Problem, Rate, RecordedArrivals, Replay, RetryPlan, Scenario, Target};
 
 /// One run: what, how much, how long, how evaluated.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -33,6 +33,12 @@ pub struct RunPlan {
     /// How the rate of an open loop changes along the measured part; absent where it stays the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stages: Option<Stages>,
+    /// When requests are due, where that comes from a file ([`Arrivals::Recorded`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recorded: Option<Box<RecordedArrivals>>,
+    /// Recorded requests, one for each moment of `recorded`, which the scenario sends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replay: Option<Box<Replay>>,
     /// When the measured part ends.
     pub end: End,
     /// Load before the measured part, in seconds; what happens in it is not counted.
@@ -163,6 +169,16 @@ impl Load {
         match *self {
             Self::Closed { connections } => connections,
             Self::Open { max_connections, .. } => max_connections,
+        }
+    }
+
+    /// The highest rate at any moment, in an open loop: that of the bursts, where it has some.
+    pub fn peak_per_s(&self) -> Option<f64> {
+        match *self {
+            Self::Open { rate_per_s, arrivals: Arrivals::Bursty { factor, .. }, .. } => {
+                Some(rate_per_s.as_per_second() * factor)
+            }
+            Self::Open { .. } | Self::Closed { .. } => self.rate().map(Rate::as_per_second),
         }
     }
 
@@ -355,9 +371,10 @@ pub enum DriverChoice {
 
 impl RunPlan {
     /// Requests per second that were asked for, of this share of the load; the highest, where stages change it. None of a
-    /// scenario: its rate is one of sessions, whose later requests follow from answers.
+    /// scenario: its rate is one of sessions, whose later requests follow from answers. None of recorded moments either,
+    /// which have no constant one.
     pub fn request_rate(&self) -> Option<Rate> {
-        self.own_load().rate().filter(|_| self.scenario.is_none())
+        self.own_load().rate().filter(|_| self.scenario.is_none() && self.recorded.is_none())
     }
 
     /// Connections that one run can hold: slots are numbered with 20 bits.
@@ -403,7 +420,25 @@ impl RunPlan {
         self.check_arrivals()?;
         self.check_stages()?;
         self.check_share()?;
+        self.check_recorded()?;
         self.check_connection_use()
+    }
+
+    /// The part of [`Self::check`] about loads from a file.
+    fn check_recorded(&self) -> Result<(), PlanError> {
+        let is_recorded = matches!(self.load, Load::Open { arrivals: Arrivals::Recorded, .. });
+        let Some(recorded) = &self.recorded else {
+            return if is_recorded { Err(PlanError::NoMoments { file: String::new() }) } else { Ok(()) };
+        };
+        if self.share.is_some() {
+            return Err(PlanError::RecordedForAgents);
+        }
+        let moments = recorded.moments.as_slice().len();
+        let rows = self.replay.as_ref().map_or(moments, |replay| replay.rows.requests.len());
+        if !is_recorded || moments == 0 || rows != moments {
+            return Err(PlanError::NoMoments { file: recorded.file.clone() });
+        }
+        Ok(())
     }
 
     /// The part of [`Self::check`] about how connections are used.

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     CleanParts, Environment, ErrorKind, EvaluatedThreshold, EventStreams, Finding, HistogramData, Histograms,
-    Http2Use, Latencies, LatencySummary, Limiter, RetryUse, RunPlan, ScenarioResult, ServerUse, SoloRequests,
-    StageResult, TlsUse, Traffic, Verdict,
+    Http2Use, Latencies, LatencySummary, Limiter, ReplayResult, RetryUse, RunPlan, ScenarioResult, ServerUse,
+    SoloRequests, StageResult, TlsUse, Traffic, Verdict,
 };
 
 /// One run, whole: enough to print any report of it again and to evaluate it.
@@ -51,6 +51,9 @@ pub struct RunResult {
     /// Sessions, flows and steps, where the plan has a scenario.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scenario: Option<ScenarioResult>,
+    /// How well recorded requests were replayed, where the plan has any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replay: Option<ReplayResult>,
     /// What came of retries, where the plan asks for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retries: Option<RetryUse>,

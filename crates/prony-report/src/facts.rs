@@ -8,7 +8,7 @@ use prony_model::{
 };
 
 use crate::number::{age, bytes, count, duration, percent, plural, rate, rough_percent, seconds, times};
-use crate::{retries, tls};
+use crate::{replay, retries, tls};
 
 /// What was asked, also where nobody asked for it by hand; each part is one choice.
 pub(crate) fn choices(result: &RunResult) -> Vec<String> {
@@ -44,6 +44,10 @@ pub(crate) fn choices(result: &RunResult) -> Vec<String> {
 /// What is sent, and where.
 pub(crate) fn what(plan: &RunPlan) -> String {
     match &plan.scenario {
+        Some(scenario) if plan.replay.is_some() => {
+            let routes = plural(scenario.flows.len() as u64, "route");
+            format!("replay of {} ({routes}) to {}", scenario.name, plan.target)
+        }
         None => format!("{} {}", plan.request.method, plan.target),
         Some(scenario) => {
             let steps = plural(scenario.steps().count() as u64, "step");
@@ -115,7 +119,7 @@ pub(crate) fn load(plan: &RunPlan) -> String {
 
 /// What rate was asked for: one, or the stages' lowest and highest.
 fn asked(plan: &RunPlan, highest: Rate) -> String {
-    let unit = if plan.scenario.is_some() { "sessions/s" } else { "/s" };
+    let unit = if plan.scenario.is_some() && plan.replay.is_none() { "sessions/s" } else { "/s" };
     let Some(stages) = &plan.stages else { return format!("{} {unit}", rate(highest.as_per_second())) };
     let rates = stages.0.iter().flat_map(|stage| [stage.from_per_s, stage.to_per_s]);
     let lowest = rates.fold(f64::INFINITY, f64::min);
@@ -128,6 +132,7 @@ fn when(result: &RunResult) -> String {
     let unit = if result.plan.scenario.is_some() { "session" } else { "request" };
     let planned = match result.plan.end {
         End::Duration(length) => duration(length),
+        End::First { .. } if result.plan.recorded.is_some() => replay::span(&result.plan).unwrap_or_default(),
         End::First { duration: length, requests } => {
             format!("{} or {} {unit}s", duration(length), count(requests))
         }

@@ -34,6 +34,7 @@ pub mod overload;
 mod page;
 pub mod probe;
 mod record;
+mod replay;
 mod retries;
 mod scenario;
 mod stages;
@@ -54,6 +55,7 @@ pub use number::{age, count, percent, rate, seconds, signed_percent};
 pub use page::wrap;
 pub use prony_model::to_json as json;
 pub use prony_summary::{DistributionError, check_distributions};
+pub use replay::replayed;
 pub use style::Style;
 pub use threshold::{
     amount as threshold_amount, measured as threshold_measured, sentence as threshold_sentence,

@@ -6,7 +6,7 @@ use prony_model::{EvaluatedThreshold, Finding, RunResult};
 
 use crate::clean::clean;
 use crate::latency::{KernelRows, Table, headings, table};
-use crate::{facts, failures, record, retries, scenario, server, stages, threshold, tls};
+use crate::{facts, failures, record, replay, retries, scenario, server, stages, threshold, tls};
 
 /// The report of one run.
 pub fn run(result: &RunResult) -> String {
@@ -34,6 +34,9 @@ pub fn run(result: &RunResult) -> String {
     }
     if let Some(sessions) = scenario::sessions(result) {
         lines.push(format!("- sessions: {}", escaped(&sessions)));
+    }
+    for (label, text) in replay::lines(result) {
+        lines.push(format!("- {label}: {}", escaped(&text)));
     }
     if let Some(decoding) = scenario::decoding(result) {
         lines.push(format!("- decoded: {decoding}"));

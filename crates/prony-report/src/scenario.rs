@@ -3,12 +3,16 @@
 use prony_model::{LatencySummary, RunResult, ScenarioResult, SessionCounts};
 
 use crate::latency::Unit;
-use crate::number::{bytes, count, rate, rough_percent, seconds};
+use crate::number::{bytes, count, plural, rate, rough_percent, seconds};
+use crate::replay;
 
 /// The quantiles of a row, and their headings.
 const SHOWN: [(&str, &str); 3] = [("0.5", "p50"), ("0.9", "p90"), ("0.99", "p99")];
 /// Letters of a step's name that are shown.
 const NAME_MAX: usize = 24;
+
+/// Notes on failed routes that are shown.
+const ROUTE_NOTES_MAX: usize = 5;
 
 /// Steps and flows, a row each.
 pub(crate) struct ScenarioTable {
@@ -22,7 +26,8 @@ pub(crate) struct ScenarioTable {
 
 /// What became of all sessions.
 pub(crate) fn sessions(result: &RunResult) -> Option<String> {
-    let found = result.scenario.as_ref()?;
+    // Each of a replay is one request.
+    let found = result.scenario.as_ref().filter(|_| result.plan.replay.is_none())?;
     let mut parts = vec![format!("{} /s     {}", rate(found.sessions_per_s), counts(found.sessions))];
     parts.extend(found.ended_by_feed.as_ref().map(|feed| format!("the feed {feed} has no more rows")));
     Some(parts.join("; "))
@@ -60,6 +65,16 @@ fn counts(sessions: SessionCounts) -> String {
 pub(crate) fn table(result: &RunResult) -> Option<ScenarioTable> {
     let found = result.scenario.as_ref()?;
     let unit = Unit::of(result);
+    if result.plan.replay.is_some() {
+        let (rows, more) = replay::routes(&result.plan, &found.steps, unit);
+        let mut notes = notes(found);
+        notes.truncate(ROUTE_NOTES_MAX);
+        if more > 0 {
+            notes.insert(0, format!("{} more, all faster", plural(more, "route")));
+        }
+        let headings = replay::HEADINGS.map(str::to_owned).into();
+        return Some(ScenarioTable { headings, rows, notes, unit: unit.name });
+    }
     let has_retries = result.plan.retries.is_some();
     let mut headings: Vec<&str> = SHOWN.iter().map(|(_, heading)| *heading).collect();
     headings.extend(["max", "service", "n", "failed"]);

@@ -6,7 +6,7 @@ use crate::bars::{bars, drawn};
 use crate::latency::{KernelRows, Table, Unit, headings, table};
 use crate::number::count;
 use crate::page::{Colour, Page};
-use crate::{Style, facts, failures, retries, scenario, server, stages, threshold, tls};
+use crate::{Style, facts, failures, replay, retries, scenario, server, stages, threshold, tls};
 
 /// Columns of a row's name in the latency table: as wide as the label column.
 const NAME: usize = 10;
@@ -111,6 +111,9 @@ pub(crate) fn throughput(page: &mut Page, result: &RunResult) {
     }
     if let Some(text) = scenario::sessions(result) {
         page.labelled("sessions", None, &text);
+    }
+    for (label, text) in replay::lines(result) {
+        page.labelled(label, None, &text);
     }
     if let Some(text) = scenario::decoding(result) {
         page.labelled("decoded", None, &text);

@@ -16,6 +16,7 @@ mod lab;
 mod overload;
 mod postgres;
 mod probe;
+mod replay;
 mod report;
 mod run;
 mod serve;
@@ -53,6 +54,7 @@ pub(crate) use lab::{
 pub(crate) use overload::{Clients, OverloadArgs};
 pub(crate) use postgres::PostgresArgs;
 pub(crate) use probe::ProbeArgs;
+pub(crate) use replay::ReplayArgs;
 pub(crate) use report::{ReportArgs, ReportFormat};
 pub(crate) use run::{Format, PageFormat, RunArgs, StudyFormat};
 pub(crate) use serve::{
@@ -126,6 +128,9 @@ pub(crate) enum Command {
     /// Overload a server for a while, and see whether it comes back
     #[command(after_help = overload::EXAMPLES, after_long_help = overload_details())]
     Overload(Box<OverloadArgs>),
+    /// Send the requests of an access log or a HAR file again, in their own time
+    #[command(after_help = replay::EXAMPLES)]
+    Replay(Box<ReplayArgs>),
     /// Time commands in turn, and say which is faster
     #[command(after_help = exec::EXAMPLES, after_long_help = exec_details())]
     Exec(Box<ExecArgs>),

@@ -19,6 +19,7 @@ pub(crate) mod overload;
 pub(crate) mod pages;
 mod postgres;
 pub(crate) mod probe;
+pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod self_test;

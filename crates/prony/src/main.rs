@@ -37,6 +37,7 @@ fn main() -> ExitCode {
         Command::Capacity(args) => cmd::capacity::capacity(&args),
         Command::Overload(args) => cmd::overload::overload(&args),
         Command::Exec(args) => cmd::exec::exec(&args),
+        Command::Replay(args) => cmd::replay::replay(&args),
         Command::Import(args) => cmd::import::import(&args),
         Command::Report(args) => cmd::report::report(&args),
         Command::Study(args) => cmd::study::study(&args),

@@ -27,6 +27,7 @@ pub(crate) mod overload;
 mod parameters;
 pub(crate) mod probe;
 mod program;
+pub(crate) mod replay;
 mod scenario;
 pub(crate) mod wrk;
 
@@ -56,12 +57,19 @@ pub(crate) struct ResolvedArgs {
 
 /// What `args` mean. `seed` stands in for one that was not typed.
 pub(crate) fn resolve(args: &RunArgs, seed: u64) -> Result<ResolvedArgs, CliError> {
-    let target_commit = args.target_commit.as_deref().map(target_commit).transpose()?;
+    // Before anything else is read.
+    args.target_commit.as_deref().map(target_commit).transpose()?;
     let WithCurl { args, body, notes } = with_curl(args)?;
     refuse_abort_for_nothing(&args)?;
     let (args, scenario) = scenario::with_scenario(args)?;
     let plan = plan(&args, body, scenario, seed)?;
     let notes = notes.into_iter().chain(repeated_work(&plan)).collect();
+    resolved(&args, plan, notes)
+}
+
+/// `plan`, and what `args` say about its result.
+fn resolved(args: &RunArgs, plan: RunPlan, notes: Vec<String>) -> Result<ResolvedArgs, CliError> {
+    let target_commit = args.target_commit.as_deref().map(target_commit).transpose()?;
     let (format, file) = outputs::outputs(args.json.as_deref(), "--output", args.output)?;
     let clock = clock(args.clock, format)?;
     if let (Some(path), true) = (&args.samples, args.samples.is_some() && args.samples.as_deref() == file) {
@@ -133,7 +141,7 @@ fn options(args: &RunArgs) -> Result<RunOptions, CliError> {
     let statuses = args.checks.expect_status.as_ref();
     Ok(RunOptions {
         connections: args.connections.or_else(|| {
-            let is_open = args.load.rate.is_some() || args.stages.is_some();
+            let is_open = args.load.rate.is_some() || args.stages.is_some() || args.arrivals_file.is_some();
             is_open.then(|| fewer_connections(args.load.threads)).flatten()
         }),
         duration: args.duration,
@@ -142,6 +150,8 @@ fn options(args: &RunArgs) -> Result<RunOptions, CliError> {
         stages: args.stages.clone(),
         poisson: args.load.poisson,
         arrivals: args.load.arrivals,
+        recorded: args.arrivals_file.as_deref().map(replay::arrivals).transpose()?.map(Box::new),
+        replay: None,
         threads: args.load.threads,
         warmup: args.warmup,
         request: request(&args.request, args.connection, args.http2, &args.sources, statuses)?,

@@ -3,6 +3,7 @@
 pub(crate) mod sample;
 pub(crate) mod recorder;
 pub(crate) mod connections;
+pub(crate) mod replay;
 pub(crate) mod retries;
 pub(crate) mod samples;
 pub(crate) mod slice;

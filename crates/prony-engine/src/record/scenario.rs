@@ -10,6 +10,7 @@ use prony_summary::{histogram_data, summary};
 use crate::clock::{Nanos, span};
 use crate::load::scenario::compile::Compiled;
 use crate::load::scenario::fault::{CAUSES, StepFault};
+use crate::record::replay::ReplayRecord;
 use crate::record::sample::Sample;
 use crate::record::step_timeline::StepTimelines;
 
@@ -20,6 +21,8 @@ pub(crate) struct ScenarioRecord {
     pub(crate) steps: Box<[StepRecord]>,
     timelines: StepTimelines,
     pub(crate) decoding: DecodingRecord,
+    /// Of a replay.
+    pub(crate) replay: Option<Box<ReplayRecord>>,
     /// The feed that ended the load.
     pub(crate) ended_by: Option<usize>,
 }
@@ -126,6 +129,7 @@ impl ScenarioRecord {
             steps: scenario.extractions.iter().map(step).collect(),
             timelines: StepTimelines::new(scenario.extractions.len(), scenario.measured),
             decoding: DecodingRecord::default(),
+            replay: scenario.is_replay().then(Box::default),
             ended_by: None,
         }
     }
@@ -175,6 +179,9 @@ impl ScenarioRecord {
         }
         self.timelines.add(other.timelines);
         self.decoding.add(other.decoding);
+        if let (Some(mine), Some(theirs)) = (&mut self.replay, &other.replay) {
+            mine.add(theirs);
+        }
         self.ended_by = self.ended_by.or(other.ended_by);
     }
 

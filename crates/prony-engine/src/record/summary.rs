@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use prony_model::{
     Bytes, Client, Connections, DriverUsed, Environment, ErrorKind, ErrorSummary, FORMAT, FirstResponse,
-    Histograms, KernelClockUse, Outcome, OutcomeSummary, RateSummary, Requests, RunPlan, RunResult,
-    SoloRequests, Start, ThreadUse, Timing, TlsUse, Traffic, VERSION, Verdict, Version,
+    Histograms, KernelClockUse, Outcome, OutcomeSummary, RateSummary, ReplayResult, Requests, RunPlan,
+    RunResult, SoloRequests, Start, ThreadUse, Timing, TlsUse, Traffic, VERSION, Verdict, Version,
 };
 use prony_stats::{Censored, Histogram, rate_interval};
 use prony_summary::{histogram_data, rate_ends, summary};
@@ -94,6 +94,7 @@ pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
             .stages
             .as_ref()
             .map_or_else(Vec::new, |stages| stages.summary(run.plan, measured_s(totals))),
+        replay: replay(run),
         rate: rate(run.plan, totals, &good_responses),
         bytes: Bytes {
             sent: totals.all.counters.sent_bytes,
@@ -194,6 +195,13 @@ fn traffic(run: &Run<'_>) -> Traffic {
 
 pub(crate) fn seconds(nanos: Nanos) -> f64 {
     nanos as f64 / 1e9
+}
+
+/// How well recorded requests were replayed.
+fn replay(run: &Run<'_>) -> Option<ReplayResult> {
+    let recorded = run.plan.recorded.as_ref().filter(|_| run.plan.replay.is_some())?;
+    let record = run.totals.scenario.replay.as_ref().filter(|_| run.is_over)?;
+    Some(record.summary(recorded))
 }
 
 fn timing(run: &Run<'_>) -> Timing {

@@ -29,6 +29,8 @@ pub(crate) fn plan(url: &str) -> RunPlan {
         samples: false,
         events: false,
         scenario: None,
+        recorded: None,
+        replay: None,
         retries: None,
         seed: 7,
     }

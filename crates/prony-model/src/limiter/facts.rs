@@ -154,7 +154,10 @@ impl Facts {
                 // What became due follows from the answers.
                 Some(_) => intended / wall_s,
             }),
-            asked_sessions: result.plan.mean_rate(wall_s).filter(|_| result.plan.scenario.is_some()),
+            asked_sessions: result
+                .plan
+                .mean_rate(wall_s)
+                .filter(|_| result.plan.scenario.is_some() && result.plan.replay.is_none()),
             sent_share: requests.sent as f64 / intended,
             in_flight: match &in_company {
                 Some(company) => result.rate.answered_per_s * company.mean_ms / 1e3,

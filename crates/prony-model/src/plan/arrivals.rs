@@ -27,6 +27,8 @@ pub enum Arrivals {
         #[cfg_attr(test, schemars(with = "f64"))]
         mean: Duration,
     },
+    /// Moments from a file, in [`RunPlan::recorded`]; the rate is their mean.
+    Recorded,
 }
 
 impl Arrivals {
@@ -76,6 +78,7 @@ impl fmt::Display for Arrivals {
             Self::Bursty { factor, mean } => {
                 write!(f, "in bursts of {factor}x the rate, {} on average", length(*mean))
             }
+            Self::Recorded => f.write_str("on average, at recorded moments"),
         }
     }
 }

@@ -155,6 +155,13 @@ pub enum PlanError {
     StagesInClosedLoop,
     /// A length or a rate beside stages, which have their own.
     StagesContradicted,
+    /// Moments from a file that are not in the plan: results don't hold them.
+    NoMoments {
+        /// The file.
+        file: String,
+    },
+    /// Moments from a file, for several agents.
+    RecordedForAgents,
     /// A rate of which a thread's part is below [`crate::Rate::MIN_PER_SECOND`].
     RateTooLowToShare {
         /// Threads of all agents.
@@ -225,6 +232,8 @@ impl PlanError {
             Self::StagesContradicted => {
                 format!("the plan's length or rate is not that of its {}", spelled("stages"))
             }
+            Self::NoMoments { file } => format!("the moments of {file} are in that file, not in the plan"),
+            Self::RecordedForAgents => "a load from a file can't be shared by agents".to_owned(),
             Self::RateTooLowToShare { threads } => {
                 format!("a rate this low can't be shared by {threads} threads")
             }
@@ -290,6 +299,8 @@ impl PlanError {
             Self::StagesInClosedLoop | Self::StagesContradicted => {
                 "take length and rate from the stages".to_owned()
             }
+            Self::NoMoments { .. } => "run it again from the file".to_owned(),
+            Self::RecordedForAgents => format!("leave out {setting}: one machine replays it"),
             Self::RateTooLowToShare { .. } => format!("use a higher {setting}, or fewer agents"),
         }
     }
@@ -310,7 +321,10 @@ impl PlanError {
             Self::SourceWithUnixSocket => "source",
             Self::ConnectToWithUnixSocket => "connect-to",
             Self::Retry(error) => error.setting(),
-            Self::Agents { .. } | Self::SplitTwice | Self::ShareOutside { .. } => "agents",
+            Self::Agents { .. } | Self::SplitTwice | Self::ShareOutside { .. } | Self::RecordedForAgents => {
+                "agents"
+            }
+            Self::NoMoments { .. } => "arrivals-file",
             Self::RateTooLowToShare { .. } => "rate",
             Self::BurstFactor { .. } | Self::BurstTooShort { .. } | Self::BurstWithoutRequests => "arrivals",
             Self::Stages { .. }

@@ -98,6 +98,10 @@ pub fn split(plan: &RunPlan, threads_per_agent: &[u32]) -> Result<Vec<RunPlan>, 
     if plan.share.is_some() {
         return Err(PlanError::SplitTwice);
     }
+    // Their moments and requests are in a file of this machine.
+    if plan.recorded.is_some() {
+        return Err(PlanError::RecordedForAgents);
+    }
     let mut of: u32 = 0;
     for &threads in threads_per_agent {
         if threads == 0 || threads > RunPlan::THREADS_MAX {

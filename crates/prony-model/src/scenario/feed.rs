@@ -130,6 +130,11 @@ impl FeedRows {
         fits.then_some(Self { columns, bytes, ends })
     }
 
+    /// How many values each row has.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
     /// How many rows there are.
     pub fn len(&self) -> usize {
         self.ends.len().checked_div(self.columns).unwrap_or_default()

@@ -9,10 +9,10 @@ use prony_model::{
     EventStreams, Evidence, FORMAT, Finding, FindingCode, FirstResponse, Handshakes, HistogramData,
     Histograms, Http2Use, Interval, KernelClock, KernelClockUse, Latencies, LatencySummary, Limiter,
     LimiterKind, Load, MachineUse, Outcome, OutcomeSummary, QUANTILES, QuantileNote, Rate, RateSummary,
-    RequestPlan, Requests, RetryOn, RetryPlan, RetryUse, RunPlan, RunResult, ScenarioResult, SecondPoint,
-    ServerCertificate, SessionCounts, Severity, SoloRequests, StageResult, Stages, Start, StatusSet, Target,
-    ThreadUse, Timeouts, Timing, TlsOptions, TlsUse, TlsVersions, Traffic, TrafficPart, VERSION, Verdict,
-    Version,
+    RecordedArrivals, Replay, ReplayResult, RequestPlan, Requests, RetryOn, RetryPlan, RetryUse, RunPlan,
+    RunResult, ScenarioResult, SecondPoint, ServerCertificate, SessionCounts, Severity, SoloRequests,
+    StageResult, Stages, Start, StatusPair, StatusSet, Target, ThreadUse, Timeouts, Timing, TlsOptions,
+    TlsUse, TlsVersions, Traffic, TrafficPart, VERSION, Verdict, Version,
 };
 
 /// A closed loop in which everything happened.
@@ -78,8 +78,9 @@ pub(crate) fn result() -> RunResult {
         events: Some(events()),
         http2: Some(Http2Use { stream_limit: Some(128), refused: 3, went_away: 1 }),
         scenario: Some(sessions()),
+        replay: Some(replay_result()),
         retries: Some(retries()),
-        stages: vec![stage()],
+        stages: Vec::new(),
         rate: rate(Some(Interval { low: 5.5, high: 6.5, indicative: true })),
         bytes: Bytes { sent: 9_000, received: 12_000, body_received: 720 },
         connections: Connections {
@@ -161,6 +162,7 @@ pub(crate) fn open_loop() -> RunResult {
     result.plan.target.unix = Some("/run/app.sock".into());
     result.plan.driver = DriverChoice::IoUring;
     result.rate.asked_per_s = Some(0.25);
+    result.stages = vec![stage()];
     result
 }
 
@@ -279,14 +281,14 @@ fn stage() -> StageResult {
         asked_per_s: Some(12.5),
         done_per_s: 7.0,
         requests: Requests {
-            intended: 100,
-            sent: 95,
-            answered: 70,
-            done: 60,
-            failed: 30,
-            censored: 5,
+            intended: 13,
+            sent: 8,
+            answered: 3,
+            done: 3,
+            failed: 2,
+            censored: 3,
             never_sent: 5,
-            failed_by_kind: BTreeMap::from([(ErrorKind::RequestTimeout, 30)]),
+            failed_by_kind: BTreeMap::from([(ErrorKind::RequestTimeout, 2)]),
         },
         response: summary(),
         service: summary(),
@@ -326,6 +328,8 @@ fn plan() -> RunPlan {
         samples: false,
         events: false,
         scenario: None,
+        recorded: Some(Box::new(recorded())),
+        replay: Some(Box::new(replay())),
         retries: Some(RetryPlan {
             retries: 3,
             on: RetryOn::parse("connect,timeout,5xx").expect("failures"),
@@ -467,5 +471,43 @@ fn clean() -> CleanParts {
         run_queue_wait_share: Some(0.01),
         response_histogram: histogram(),
         service_histogram: histogram(),
+    }
+}
+
+fn recorded() -> RecordedArrivals {
+    let moments = Vec::new();
+    RecordedArrivals {
+        count: 3,
+        span_s: 2.5,
+        ..RecordedArrivals::new("access.log".to_owned(), "ab".repeat(32), moments)
+    }
+}
+
+fn replay() -> Replay {
+    Replay {
+        format: "combined".to_owned(),
+        speed: 2.0,
+        from: "2026-11-23T14:00:00.000Z".to_owned(),
+        to: "2026-11-23T14:00:05.000Z".to_owned(),
+        lines: 5,
+        left_out: [("method POST".to_owned(), 1), ("not in the format".to_owned(), 1)].into(),
+        unreadable_lines: vec![4],
+        out_of_order: 1,
+        jump_back_s: 1.0,
+        made_up_moments: 3,
+        routes: vec!["GET /users/*".to_owned()],
+        rows: std::sync::Arc::default(),
+    }
+}
+
+fn replay_result() -> ReplayResult {
+    ReplayResult {
+        lateness: summary(),
+        lateness_histogram: histogram(),
+        statuses: vec![
+            StatusPair { recorded: Some(200), answered: Some(500), count: 2 },
+            StatusPair { recorded: None, answered: None, count: 1 },
+        ],
+        due_per_second: vec![2, 0, 1],
     }
 }

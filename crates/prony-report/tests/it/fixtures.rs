@@ -84,6 +84,7 @@ pub(crate) fn closed(values_ms: &[f64]) -> RunResult {
         tls: None,
         events: None,
         scenario: None,
+        replay: None,
         http2: None,
         retries: None,
         stages: Vec::new(),
@@ -152,6 +153,8 @@ pub(crate) fn plan(url: &str, load: Load) -> RunPlan {
         samples: false,
         events: false,
         scenario: None,
+        recorded: None,
+        replay: None,
         retries: None,
         seed: 42,
     }

@@ -54,6 +54,8 @@ pub fn calibration_load(
         samples: false,
         events: false,
         scenario: None,
+        recorded: None,
+        replay: None,
         retries: None,
         seed,
     };

@@ -181,6 +181,8 @@ fn run(section: &Section<'_>, context: &Context<'_>, mistakes: &mut Mistakes) ->
         samples: false,
         events: keys.events,
         scenario,
+        recorded: None,
+        replay: None,
         retries: RetryOptions {
             retries: keys.retries.map(|count| count.0),
             on: keys.retry_on.map(|failures| failures.0),

@@ -41,6 +41,8 @@ pub(super) fn merged(
         http2: sums::http2(&results),
         events: events(&results, &mut totals, timing.measured_s),
         scenario: scenario::scenario(&results, &mut totals, timing.measured_s),
+        // A recording is replayed by one machine.
+        replay: None,
         retries: sums::retries(&results),
         stages: stages::stages(plan, &results, &mut totals, timing.measured_s),
         rate: rate::rate(plan, &results, timing.measured_s, pieces),

@@ -44,6 +44,9 @@ pub(crate) struct RunArgs {
     /// Open loop whose rate changes: `100/s:30s,100..1000/s:60s,peak=1000/s:30s`
     #[arg(long, value_name = "STAGES", value_parser = Stages::parse, hide_short_help = true)]
     pub(crate) stages: Option<Stages>,
+    /// Open loop: requests are due at these moments, a number of seconds on each line
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub(crate) arrivals_file: Option<PathBuf>,
     /// Warm-up time, not measured [default: 1s; 0 with -n]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) warmup: Option<Duration>,

@@ -83,6 +83,8 @@ fn measure(model: rudy::Model, args: &DemoArgs, seed: u64, control: &Control) ->
         samples: false,
         events: false,
         scenario: None,
+        recorded: None,
+        replay: None,
         retries: None,
         seed,
     };

@@ -21,8 +21,13 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, CliError> {
     if let Some(count) = args.k8s.k8s {
         return super::k8s::run(args, count);
     }
-    let ResolvedArgs { plan, target_commit, format, clock, destination, samples, quiet, notes } =
-        resolve(args, seed()?)?;
+    let resolved = resolve(args, seed()?)?;
+    execute(args, resolved)
+}
+
+/// Runs what `resolved` says, with the flags of `args` that are not part of a plan.
+pub(crate) fn execute(args: &RunArgs, resolved: ResolvedArgs) -> Result<Exit, CliError> {
+    let ResolvedArgs { plan, target_commit, format, clock, destination, samples, quiet, notes } = resolved;
     for note in notes {
         output::write_stderr(&format!("{note}\n"));
     }

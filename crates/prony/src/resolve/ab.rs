@@ -78,6 +78,8 @@ pub(crate) fn ab(args: &AbArgs, seed: u64) -> Result<Ab, CliError> {
         samples: true,
         events: false,
         scenario: None,
+        recorded: None,
+        replay: None,
         retries: None,
         seed,
     };

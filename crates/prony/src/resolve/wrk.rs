@@ -61,6 +61,8 @@ pub(crate) fn wrk(args: &WrkArgs, seed: u64) -> Result<Wrk, CliError> {
         samples: false,
         events: false,
         scenario: None,
+        recorded: None,
+        replay: None,
         retries: None,
         seed,
     };

@@ -8,6 +8,7 @@ mod delay;
 mod load;
 mod machine;
 mod network;
+mod replay;
 mod retries;
 mod spikes;
 mod timeline;
@@ -101,7 +102,7 @@ const SEVERAL_AT_ANY_TIME: [Rules; 5] =
 
 /// Rules that need the whole run: they compare with its length, count what was unanswered or unsent at the end, need
 /// what workers hand over last or ask the kernel for long lists, or advise on the next run.
-const AT_THE_END: [Rule; 13] = [
+const AT_THE_END: [Rule; 14] = [
     answers::censored,
     answers::latency_near_run_length,
     answers::littles_law,
@@ -114,6 +115,7 @@ const AT_THE_END: [Rule; 13] = [
     load::connection_per_request,
     load::stream_limit,
     retries::retry_storm,
+    replay::made_up_order,
     |facts| prony_summary::memory_growth(facts.result.server.as_ref()?),
 ];
 

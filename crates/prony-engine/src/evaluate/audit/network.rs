@@ -187,6 +187,8 @@ mod tests {
             samples: false,
             events: false,
             scenario: None,
+            recorded: None,
+            replay: None,
             retries: None,
             seed: 1,
         }

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use prony_http::{Request, RequestKind, h2};
 use prony_model::{
-    BodyCheck, ExpectedValue, Extraction, ExtractionSource, FeedEnd, FeedOrder, FeedRows, Flow, RunPlan,
-    Scenario, SessionConnections, Step, Think, Version,
+    BodyCheck, ExpectedValue, Extraction, ExtractionSource, FeedEnd, FeedOrder, FeedRows, Flow, ReplayRows,
+    RunPlan, Scenario, SessionConnections, Step, Think, Version,
 };
 use regex::bytes::{CaptureLocations, Regex};
 
@@ -38,6 +38,8 @@ pub(crate) struct Compiled {
     pub(super) is_secure: bool,
     pub(super) seed: u64,
     pub(super) shared: Arc<Shared>,
+    /// What each session of a replay sends, and what its flow is.
+    pub(super) replay: Option<Arc<ReplayRows>>,
     /// How long the measured part is, where that is known.
     pub(crate) measured: Option<Nanos>,
     /// How many extractions each step has.
@@ -238,9 +240,15 @@ impl Compiled {
                 counter: Turns::of(plan),
                 in_flight: AtomicU64::new(0),
             }),
+            replay: plan.replay.as_ref().map(|replay| Arc::clone(&replay.rows)),
             measured: plan.end.duration().map(span),
             extractions: scenario.steps().map(|(_, step)| step.extract.len()).collect(),
         }))
+    }
+
+    /// Whether each session is a recorded request.
+    pub(crate) fn is_replay(&self) -> bool {
+        self.replay.is_some()
     }
 
     /// How many flows there are.

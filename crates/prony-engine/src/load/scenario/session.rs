@@ -15,7 +15,11 @@ use crate::load::retry::Retry;
 /// Streams of sessions are numbered from here on: those below are of the schedules.
 const STREAMS: u128 = 1 << 64;
 
+/// The only feed of a replay.
+const REPLAY_FEED: usize = 0;
+
 /// A session.
+#[expect(clippy::struct_excessive_bools, reason = "each is a state of its own")]
 pub(super) struct Session {
     pub(super) flow: usize,
     pub(super) step: usize,
@@ -55,6 +59,12 @@ pub(super) struct Session {
     /// Content-Encoding of the current response.
     pub(super) coding: Vec<u8>,
     pub(super) in_use: bool,
+    /// In a replay, the status that was recorded; 0 for none.
+    pub(super) recorded_status: u16,
+    /// The status of the current response; 0 for none.
+    pub(super) status: u16,
+    /// Whether its current request was sent.
+    pub(super) was_sent: bool,
     /// The connection that its last request went over.
     pub(super) slot: Slot,
     /// Whether no other request of any thread was in flight when its last one was sent.
@@ -88,6 +98,9 @@ impl Session {
             as_get: false,
             coding: Vec::new(),
             in_use: false,
+            recorded_status: 0,
+            status: 0,
+            was_sent: false,
             slot: 0,
             is_alone: false,
         }
@@ -96,6 +109,30 @@ impl Session {
     /// Begins session `number`, which arrived at `now`. Fails with the feed that has no row for it.
     pub(super) fn begin(&mut self, scenario: &Compiled, number: u64, now: Nanos) -> Result<(), usize> {
         self.random = Pcg64::new(u128::from(scenario.seed), STREAMS + u128::from(number));
+        self.pick(scenario, number)?;
+        let flow = &scenario.flows[self.flow];
+        self.step = 0;
+        self.number = number;
+        self.set = 0;
+        self.cookies.clear();
+        self.began = now;
+        self.thought = 0;
+        self.begin_step(now);
+        self.in_use = true;
+        self.make_variables(scenario, flow);
+        Ok(())
+    }
+
+    /// Its flow, and its row of each feed.
+    fn pick(&mut self, scenario: &Compiled, number: u64) -> Result<(), usize> {
+        if let Some(rows) = &scenario.replay {
+            let at = usize::try_from(number - 1).unwrap_or(usize::MAX);
+            let (request, flow, status) = rows.at(at).ok_or(REPLAY_FEED)?;
+            self.rows[REPLAY_FEED] = request;
+            self.flow = flow;
+            self.recorded_status = status;
+            return Ok(());
+        }
         let mut pick = below_or_at(&mut self.random, scenario.weights - 1);
         self.flow = 0;
         for (at, flow) in scenario.flows.iter().enumerate() {
@@ -109,15 +146,6 @@ impl Session {
         for &feed in &flow.feeds {
             self.rows[feed] = self.row(scenario, feed).ok_or(feed)?;
         }
-        self.step = 0;
-        self.number = number;
-        self.set = 0;
-        self.cookies.clear();
-        self.began = now;
-        self.thought = 0;
-        self.begin_step(now);
-        self.in_use = true;
-        self.make_variables(scenario, flow);
         Ok(())
     }
 
@@ -126,6 +154,8 @@ impl Session {
         self.due = due;
         self.redirects = 0;
         self.retries = 0;
+        self.status = 0;
+        self.was_sent = false;
         self.location.clear();
     }
 

@@ -229,6 +229,7 @@ impl Sessions {
         self.by_slot[slot as usize] = place;
         let session = &mut self.places[place as usize];
         session.is_alone = self.scenario.shared.begin_request();
+        session.was_sent = true;
         session.slot = slot;
         if let Some(owner) = self.owners.get_mut(slot as usize) {
             *owner = place;
@@ -313,7 +314,9 @@ impl Sessions {
     #[inline]
     pub(crate) fn sent_on(&mut self, stream: Slot, place: Place) {
         self.by_slot[stream as usize] = place;
-        self.places[place as usize].is_alone = self.scenario.shared.begin_request();
+        let session = &mut self.places[place as usize];
+        session.is_alone = self.scenario.shared.begin_request();
+        session.was_sent = true;
     }
 
     /// The heads of the answers that come on `slot`.
@@ -371,6 +374,12 @@ impl Sessions {
             })
         };
         bodies[slot as usize].clear();
+        session.status = status;
+        let result = match result {
+            // A replayed request that was an error of its client is expected to be one again.
+            Err(StepFault::Status(400..500)) if session.recorded_status == status => Ok(()),
+            result => result,
+        };
         session.fault = result.err();
         match result {
             Ok(()) => (Outcome::Done(class), Detail::None),
@@ -427,6 +436,11 @@ impl Sessions {
         let flow = &self.scenario.flows[session.flow];
         let step = &flow.steps[session.step];
         if session.due >= self.measure_from {
+            if let Some(replay) = &mut self.record.replay {
+                // What was not sent has no such time.
+                let lateness = session.was_sent.then(|| sample.sent.saturating_sub(session.due));
+                replay.ended(session.recorded_status, session.status, lateness);
+            }
             let since = session.due - self.measure_from;
             self.record.step_ended(step.number, session.due, since, sample, fault, session.is_alone);
             self.record.steps[step.number].recovered += u64::from(fault.is_none() && session.retries > 0);

@@ -110,6 +110,8 @@ impl Trial {
             samples: true,
             events: false,
             scenario: None,
+            recorded: None,
+            replay: None,
             retries: None,
             seed: self.seed,
         };
