@@ -5,7 +5,9 @@ use std::io::Read as _;
 use std::path::Path;
 
 use prony_import::scenario::FILE_BYTES_MAX;
-use prony_import::{Context, ImportedScenario, guess, read_hurl, read_openapi, read_postman};
+use prony_import::{
+    Context, HarOptions, ImportedScenario, guess, har, read_har, read_hurl, read_openapi, read_postman,
+};
 
 use crate::args::ImportFormat;
 use crate::cli_error::CliError;
@@ -13,7 +15,7 @@ use crate::output;
 
 /// Whether `path` names a file of another tool.
 pub(crate) fn is_foreign(path: &Path) -> bool {
-    is_hurl(path) || ["json", "yaml", "yml"].iter().any(|ending| has_ending(path, ending))
+    is_hurl(path) || ["har", "json", "yaml", "yml"].iter().any(|ending| has_ending(path, ending))
 }
 
 fn is_hurl(path: &Path) -> bool {
@@ -27,6 +29,11 @@ fn has_ending(path: &Path, ending: &str) -> bool {
 /// The text of the scenario that `path` is, to be run at once: every variable needs a value. What is not in it is
 /// written.
 pub(crate) fn scenario(path: &Path, variables: &[String]) -> Result<String, CliError> {
+    if is_har(path) {
+        let imported = import_har(&[path], HarOptions::default())?;
+        write_left_out(&imported);
+        return Ok(imported.to_toml());
+    }
     let imported = import(path, &read(path)?, None, variables)?;
     if let Some(name) = imported.unset.first() {
         return Err(CliError::usage(format!("{}: {{{{{name}}}}} has no value", path.display()))
@@ -36,8 +43,34 @@ pub(crate) fn scenario(path: &Path, variables: &[String]) -> Result<String, CliE
     Ok(imported.to_toml())
 }
 
+/// Whether `path` names an HTTP archive.
+pub(crate) fn is_har(path: &Path) -> bool {
+    has_ending(path, "har")
+}
+
+/// The scenario of the recordings at `paths`.
+pub(crate) fn import_har(paths: &[&Path], options: HarOptions) -> Result<ImportedScenario, CliError> {
+    let read = |path: &&Path| read_bounded(path, har::ARCHIVE_BYTES_MAX);
+    let recordings = paths.iter().map(read).collect::<Result<Vec<String>, _>>()?;
+    let first = paths.first().copied().unwrap_or(Path::new("-"));
+    let name = name_of(first);
+    let context = Context { name: &name, variables: &[] };
+    read_har(&recordings, options, &context)
+        .map_err(|problem| CliError::from(problem.after(&format!("{}: ", first.display()))))
+}
+
+/// What a scenario of `path` is called.
+fn name_of(path: &Path) -> String {
+    let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    stem.filter(|stem| stem != "-").unwrap_or_else(|| "imported".to_owned())
+}
+
 /// The text of `path`; `-` is stdin.
 pub(crate) fn read(path: &Path) -> Result<String, CliError> {
+    read_bounded(path, FILE_BYTES_MAX)
+}
+
+fn read_bounded(path: &Path, bytes_max: usize) -> Result<String, CliError> {
     let unreadable = |error: std::io::Error| {
         CliError::usage(format!("can't read {} ({error})", path.display()))
             .hint("name a file of text that can be read, or - for stdin")
@@ -49,7 +82,7 @@ pub(crate) fn read(path: &Path) -> Result<String, CliError> {
     };
     let mut text = String::new();
     // One more than the importer takes: it refuses what is larger.
-    source.take(FILE_BYTES_MAX as u64 + 1).read_to_string(&mut text).map_err(unreadable)?;
+    source.take(bytes_max as u64 + 1).read_to_string(&mut text).map_err(unreadable)?;
     Ok(text)
 }
 
@@ -61,19 +94,19 @@ pub(crate) fn import(
     variables: &[String],
 ) -> Result<ImportedScenario, CliError> {
     let variables = variables.iter().map(|typed| variable(typed)).collect::<Result<Vec<_>, _>>()?;
-    let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-    let name = stem.filter(|stem| stem != "-").unwrap_or_else(|| "imported".to_owned());
+    let name = name_of(path);
     let context = Context { name: &name, variables: &variables };
     let format = format.or_else(|| if is_hurl(path) { Some(ImportFormat::Hurl) } else { guessed(text) });
     let read = match format {
         Some(ImportFormat::Hurl) => read_hurl,
         Some(ImportFormat::Postman) => read_postman,
         Some(ImportFormat::Openapi) => read_openapi,
-        None => {
+        // It is read by its own function.
+        Some(ImportFormat::Har) | None => {
             let what = format!("{} is no file that can be imported", path.display());
             return Err(CliError::usage(what).hint(
-                "it can be a Hurl file, a Postman collection (v2.1) or an OpenAPI description (3.x, as JSON or \
-                 YAML); --format says which",
+                "it can be a Hurl file, a Postman collection (v2.1), an OpenAPI description (3.x, as JSON or YAML) or \
+                 a HAR file; --format says which",
             ));
         }
     };

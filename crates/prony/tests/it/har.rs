@@ -1,0 +1,132 @@
+//! `prony import` of HAR files, against a server that issues a new token to each visitor.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use serde_json::{Value, json};
+
+use crate::binary::{ProgramOutput, command, program_output};
+use crate::folder::Folder;
+use crate::server::{Server, read_head};
+
+/// Form tokens are `f1f`, `f2f`, …; who sends one of them back gets `t1t`, `t2t`, …, which the account needs.
+fn shop() -> String {
+    let issued = Arc::new(AtomicU64::new(0));
+    Server::accepting(move |mut stream| {
+        let issued = Arc::clone(&issued);
+        thread::spawn(move || {
+            while let Some(answer) = answer(&mut stream, &issued)
+                && stream.write_all(&answer).is_ok()
+            {}
+        });
+    })
+}
+
+fn answer(stream: &mut TcpStream, issued: &AtomicU64) -> Option<Vec<u8>> {
+    let head = read_head(stream)?;
+    let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: "));
+    let mut body = vec![0; length.map_or(0, |length| length.parse().expect("a number"))];
+    stream.read_exact(&mut body).ok()?;
+    let body = String::from_utf8(body).expect("text");
+    let is_issued = |text: &str, mark: char| {
+        let number = text.strip_prefix(mark).and_then(|rest| rest.strip_suffix(mark));
+        number
+            .and_then(|number| number.parse().ok())
+            .is_some_and(|number: u64| (1..=issued.load(Ordering::SeqCst)).contains(&number))
+    };
+    let bearer = head
+        .lines()
+        .find_map(|line| line.to_ascii_lowercase().strip_prefix("authorization: bearer ").map(str::to_owned));
+    let (status, text) = match head.split(" HTTP").next() {
+        Some("GET /login") => {
+            let number = issued.fetch_add(1, Ordering::SeqCst) + 1;
+            ("200 OK", format!("<input type=\"hidden\" name=\"csrf\" value=\"f{number}f\">"))
+        }
+        Some("POST /login") if body.strip_prefix("csrf=").is_some_and(|token| is_issued(token, 'f')) => {
+            let number = issued.fetch_add(1, Ordering::SeqCst) + 1;
+            ("200 OK", json!({"token": format!("t{number}t")}).to_string())
+        }
+        Some("GET /account") if bearer.is_some_and(|token| is_issued(&token, 't')) => {
+            ("200 OK", "{}".to_owned())
+        }
+        _ => ("403 Forbidden", String::new()),
+    };
+    Some(format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n{text}", text.len()).into_bytes())
+}
+
+/// What a browser recorded of a visit with these tokens.
+fn recording(form: &str, token: &str) -> String {
+    let entry = |second: u32,
+                 method: &str,
+                 path: &str,
+                 headers: Value,
+                 body: Value,
+                 mime: &str,
+                 text: String| {
+        json!({
+            "startedDateTime": format!("2026-11-23T10:00:0{second}Z"),
+            "time": 1000.0,
+            "request": {"method": method, "url": format!("https://shop.example{path}"), "headers": headers, "postData": body},
+            "response": {"status": 200, "headers": [], "content": {"mimeType": mime, "text": text}},
+        })
+    };
+    let hidden = format!("<input type=\"hidden\" name=\"csrf\" value=\"{form}\">");
+    let posted = json!({"mimeType": "application/x-www-form-urlencoded", "text": format!("csrf={form}")});
+    let bearer = json!([{"name": "Authorization", "value": format!("Bearer {token}")}]);
+    let entries = [
+        entry(0, "GET", "/login", json!([]), json!(null), "text/html", hidden),
+        entry(
+            1,
+            "POST",
+            "/login",
+            json!([]),
+            posted,
+            "application/json",
+            json!({"token": token}).to_string(),
+        ),
+        entry(2, "GET", "/account", bearer, json!(null), "application/json", "{}".to_owned()),
+    ];
+    json!({"log": {"version": "1.2", "entries": entries}}).to_string()
+}
+
+fn prony(folder: &Path, words: &[&str]) -> ProgramOutput {
+    program_output(command().current_dir(folder).args(words).output().expect("the binary was built"))
+}
+
+#[test]
+fn tokens_of_two_recordings_are_extracted_and_verified() {
+    let folder = Folder::new("har");
+    fs::write(folder.0.join("first.har"), recording("f901f", "t902t")).expect("the folder can be written");
+    fs::write(folder.0.join("second.har"), recording("f911f", "t912t")).expect("the folder can be written");
+    let url = shop();
+    let to = url.trim_end_matches('/');
+    let output = prony(&folder.0, &["import", "first.har", "second.har", "--verify", to]);
+    assert_eq!(output.code, Some(0), "{output:?}");
+    for text in
+        ["GET-login: good, csrf matched", "POST-login: good, Authorization matched", "GET-account: good"]
+    {
+        assert!(output.err.contains(text), "{text}: {}", output.err);
+    }
+    fs::write(folder.0.join("shop.toml"), &output.out).expect("the folder can be written");
+    let run = prony(&folder.0, &["run", "shop.toml", "--base", to, "-n", "3", "-c", "3"]);
+    assert!(matches!(run.code, Some(0 | 3)) && run.out.contains("3 completed"), "{run:?}");
+}
+
+#[test]
+fn one_recording_has_tokens_that_do_not_work() {
+    let folder = Folder::new("har-one");
+    fs::write(folder.0.join("first.har"), recording("f901f", "t902t")).expect("the folder can be written");
+    let url = shop();
+    let output = prony(&folder.0, &["import", "first.har", "--verify", url.trim_end_matches('/')]);
+    assert_eq!(output.code, Some(4), "{output:?}");
+    assert!(output.err.contains("verified POST-login: failed: 403"), "{}", output.err);
+    assert!(output.err.contains("verified GET-account: not reached"), "{}", output.err);
+    assert!(output.err.contains("Authorization left out") && !output.out.contains("t902t"), "{output:?}");
+    let both = prony(&folder.0, &["import", "x.hurl", "y.hurl"]);
+    assert!(both.code == Some(2) && both.err.contains("are for HAR files"), "{both:?}");
+}
