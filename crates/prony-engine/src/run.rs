@@ -55,6 +55,8 @@ pub struct RunExtras {
     pub server: ServerHint,
     /// The sink gets the result so far each time that this has passed ([`RunEvent::SoFar`]).
     pub so_far: Option<Duration>,
+    /// Those results have the distributions, too: of all clocks, and of each outcome.
+    pub so_far_distributions: bool,
     /// When the load starts, by CLOCK_MONOTONIC of this machine.
     pub start_at: Option<Duration>,
 }
@@ -116,6 +118,7 @@ pub fn run_with(
             stopped: is_over && control.is_stopped(),
             stopped_because: control.reason(),
             is_over,
+            with_distributions: is_over || extras.so_far_distributions,
             totals,
         })
     };

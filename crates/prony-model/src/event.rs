@@ -28,7 +28,7 @@ pub enum RunEvent {
     /// So many more of them found no room, because the consumer of the samples is too slow.
     SamplesLost(u64),
     /// The result as if the run were over now; only where the caller asks for that. Requests in flight are no part
-    /// of it, nor is what is long or known at the end only: the series, distributions for other tools, intervals of quantiles, clean parts,
+    /// of it, nor is what is long or known at the end only: the series, distributions for other tools (unless the caller asks for them), intervals of quantiles, clean parts,
     /// the kernel's stamps, handshakes, events of streams, steps of scenarios, and findings that need a whole run. In the first second there
     /// are neither findings nor a limiter.
     SoFar(Box<RunResult>),

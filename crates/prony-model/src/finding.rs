@@ -197,11 +197,13 @@ pub enum FindingCode {
     NotRecovered,
     /// Trials of a search say nothing about the server.
     VoidTrials,
+    /// Metrics did not arrive where they were to go.
+    MetricsNotPushed,
 }
 
 impl FindingCode {
     /// Every code, in order.
-    pub const ALL: [Self; 70] = [
+    pub const ALL: [Self; 72] = [
         Self::NoSuccess,
         Self::RateNotReached,
         Self::ClientCpu,
@@ -273,6 +275,7 @@ impl FindingCode {
         Self::CapacityUnconfirmed,
         Self::NotRecovered,
         Self::VoidTrials,
+        Self::MetricsNotPushed,
     ];
 
     /// Whether the machine or the client caused it, so that the same run may go well at another moment. What the server
@@ -368,6 +371,7 @@ impl FindingCode {
             Self::CapacityUnconfirmed => "capacity-unconfirmed",
             Self::NotRecovered => "not-recovered",
             Self::VoidTrials => "void-trials",
+            Self::MetricsNotPushed => "metrics-not-pushed",
         }
     }
 }

@@ -83,7 +83,7 @@ fn summary_rows(head: &str, summary: &LatencySummary, text: &mut String) {
 }
 
 /// `text` as a field: in quotes where it must be (RFC 4180, section 2).
-fn field(text: &str) -> String {
+pub(crate) fn field(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {

@@ -1,5 +1,5 @@
 //! Draws what a run found out: as text for a terminal, as Markdown, as ab and wrk would, and for other tools as
-//! CSV, JUnit XML ([`junit`]) and in the formats of HdrHistogram; JSON is the stored result itself. Draws calibrations, searches for a capacity ([`capacity`], also as a page), timed commands
+//! CSV, JUnit XML ([`junit`]), as Bencher and k6 have it ([`bencher`], [`k6_summary`]), and in the formats of HdrHistogram; JSON is the stored result itself. Draws calibrations, searches for a capacity ([`capacity`], also as a page), timed commands
 //! ([`exec`]), these also as hyperfine would, studies ([`study`]), these also as a page with charts, series of figures over time
 //! ([`series`]), and when the parts of something ran ([`schedule`]). Reports of other tools are drawn, too ([`external`]).
 //!
@@ -9,6 +9,7 @@
 
 pub mod ab;
 mod bars;
+pub mod bencher;
 pub mod brief;
 mod calendar;
 pub mod calibration;
@@ -26,6 +27,7 @@ pub mod hgrm;
 pub mod hlog;
 pub mod hyperfine;
 pub mod junit;
+pub mod k6_summary;
 mod latency;
 pub mod live;
 pub mod markdown;
@@ -46,6 +48,7 @@ mod style;
 mod svg;
 pub mod text;
 mod threshold;
+pub mod timeline_csv;
 mod tls;
 pub mod wrk;
 

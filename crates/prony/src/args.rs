@@ -16,6 +16,7 @@ mod lab;
 mod overload;
 mod postgres;
 mod probe;
+mod push;
 mod replay;
 mod report;
 mod run;
@@ -54,6 +55,7 @@ pub(crate) use lab::{
 pub(crate) use overload::{Clients, OverloadArgs};
 pub(crate) use postgres::PostgresArgs;
 pub(crate) use probe::ProbeArgs;
+pub(crate) use push::{PushArgs, PushHistograms};
 pub(crate) use replay::ReplayArgs;
 pub(crate) use report::{ReportArgs, ReportFormat};
 pub(crate) use run::{Format, PageFormat, RunArgs, StudyFormat};
@@ -84,7 +86,7 @@ use crate::exit::{self, Exit};
                   prony http://127.0.0.1:3000/                            as much as it takes\n  \
                   prony http://127.0.0.1:3000/ --rate 500 --duration 30s  as much as you say\n  \
                   prony demo                                              without a server",
-    help_template = "{about}\nUsage: {usage}\nCommands:\n{subcommands}\n\nOptions:\n{options}{after-help}",
+    help_template = "{about}\nUsage: {usage}\nCommands:\n{subcommands}\nOptions:\n{options}{after-help}",
     styles = STYLES,
     max_term_width = 80,
     disable_help_flag = true,
@@ -102,7 +104,7 @@ struct Cli {
     #[arg(long, global = true, action = ArgAction::HelpLong, display_order = 101)]
     help_all: Option<bool>,
     /// Print the version and the commit it was built from
-    #[arg(short = 'V', long, action = ArgAction::Version, display_order = 102)]
+    #[arg(short = 'V', long, action = ArgAction::Version, display_order = 102, hide_short_help = true)]
     version: Option<bool>,
 }
 
@@ -128,7 +130,7 @@ pub(crate) enum Command {
     /// Overload a server for a while, and see whether it comes back
     #[command(after_help = overload::EXAMPLES, after_long_help = overload_details())]
     Overload(Box<OverloadArgs>),
-    /// Send the requests of an access log or a HAR file again, in their own time
+    /// Send the requests of an access log or a HAR file again
     #[command(after_help = replay::EXAMPLES)]
     Replay(Box<ReplayArgs>),
     /// Time commands in turn, and say which is faster

@@ -18,9 +18,11 @@ mod mistakes;
 mod resolve;
 mod output;
 mod progress;
+mod push;
 mod render;
 mod samples;
 mod signals;
+mod step_summary;
 mod terminal;
 mod user_folder;
 

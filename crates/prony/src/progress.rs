@@ -39,6 +39,11 @@ impl ProgressLine {
         }
     }
 
+    /// Takes the line away, so that something else can be written; the next event brings it back.
+    pub(crate) fn interrupt(&self) {
+        self.status.write("");
+    }
+
     /// Reports that the run is about to end early.
     pub(crate) fn stopping() {
         if !screen::note_stopping() && terminal::has_progress_line() {

@@ -5,8 +5,8 @@ use prony_model::{
     ProbeResult, RunResult, StudyResult,
 };
 use prony_report::{
-    DistributionError, Style, capacity, compare, csv, exec, external, fleet, hgrm, hlog, junit, markdown,
-    overload, probe, study, text,
+    DistributionError, Style, bencher, capacity, compare, csv, exec, external, fleet, hgrm, hlog, junit,
+    k6_summary, markdown, overload, probe, study, text, timeline_csv,
 };
 
 use crate::args::{CapacityFormat, Format, PageFormat, StudyFormat};
@@ -147,7 +147,12 @@ pub(crate) fn render_fleet(
         Format::Markdown => PageFormat::Markdown,
         Format::Json => PageFormat::Json,
         Format::Csv => return Ok(format!("{}{}", csv::HEADER, fleet::csv(file, result))),
-        Format::Hgrm | Format::Hlog | Format::Junit => {
+        Format::Hgrm
+        | Format::Hlog
+        | Format::Junit
+        | Format::Timeline
+        | Format::Bencher
+        | Format::K6Summary => {
             return render(&[Named { file, result: &result.merged }], format, clock);
         }
     };
@@ -200,8 +205,19 @@ pub(crate) fn render(runs: &[Named<'_>], format: Format, clock: Clock) -> Result
         }
         Format::Hgrm => runs.iter().map(|run| hgrm::run(run.result, clock)).collect(),
         Format::Hlog => hlog::runs(&runs.iter().map(|run| run.result).collect::<Vec<_>>()),
-        Format::Junit => Ok(junit::runs(&runs.iter().map(|run| (run.file, run.result)).collect::<Vec<_>>())),
+        Format::Junit => Ok(junit::runs(&named(runs))),
+        Format::Timeline => {
+            let rows = runs.iter().map(|run| timeline_csv::rows(run.file, run.result));
+            Ok(std::iter::once(timeline_csv::HEADER.to_owned()).chain(rows).collect())
+        }
+        Format::Bencher => Ok(bencher::runs(&named(runs))),
+        Format::K6Summary => Ok(runs.iter().map(|run| k6_summary::run(run.result)).collect()),
     }
+}
+
+/// Each with the name of its file.
+fn named<'a>(runs: &[Named<'a>]) -> Vec<(&'a str, &'a RunResult)> {
+    runs.iter().map(|run| (run.file, run.result)).collect()
 }
 
 /// One report after the other; with titles where there are several.

@@ -15,7 +15,9 @@ use crate::args::{
 };
 use crate::cli_error::CliError;
 use crate::output::Destination;
+use crate::push::{self, Push};
 use crate::resolve::curl::{WithCurl, with_curl};
+use crate::step_summary::StepSummary;
 
 pub(crate) mod ab;
 pub(crate) mod capacity;
@@ -50,6 +52,10 @@ pub(crate) struct ResolvedArgs {
     pub(crate) clock: Clock,
     pub(crate) destination: Option<Destination>,
     pub(crate) samples: Option<Destination>,
+    /// Where the report goes as Markdown, too.
+    pub(crate) step_summary: Option<StepSummary>,
+    /// Metrics while the run is on.
+    pub(crate) push: Option<Push>,
     pub(crate) quiet: bool,
     /// What the user should know before the load.
     pub(crate) notes: Vec<String>,
@@ -72,6 +78,9 @@ fn resolved(args: &RunArgs, plan: RunPlan, notes: Vec<String>) -> Result<Resolve
     let target_commit = args.target_commit.as_deref().map(target_commit).transpose()?;
     let (format, file) = outputs::outputs(args.json.as_deref(), "--output", args.output)?;
     let clock = clock(args.clock, format)?;
+    let variable = |name: &str| std::env::var(name).ok().filter(|text| !text.is_empty());
+    let push = push::resolve(&args.push, variable)?;
+    let step_summary = args.github_summary.then(|| StepSummary::find(variable)).transpose()?;
     if let (Some(path), true) = (&args.samples, args.samples.is_some() && args.samples.as_deref() == file) {
         return Err(CliError::usage(format!("--json and --samples both want {}", path.display()))
             .hint("give each a file of its own"));
@@ -79,7 +88,19 @@ fn resolved(args: &RunArgs, plan: RunPlan, notes: Vec<String>) -> Result<Resolve
     let destination = file.map(|path| Destination::prepare("--json", path, args.force)).transpose()?;
     let prepare = |path: &Path| Destination::prepare("--samples", path, args.force);
     let samples = args.samples.as_deref().map(prepare).transpose()?;
-    Ok(ResolvedArgs { plan, target_commit, format, clock, destination, samples, quiet: args.quiet, notes })
+    let quiet = args.quiet;
+    Ok(ResolvedArgs {
+        plan,
+        target_commit,
+        format,
+        clock,
+        destination,
+        samples,
+        step_summary,
+        push,
+        quiet,
+        notes,
+    })
 }
 
 /// What a retry may do twice. It is done all the same: the user asked for it.

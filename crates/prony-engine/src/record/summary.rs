@@ -24,6 +24,7 @@ use crate::resolve::Peers;
 const EVALUATED_FROM_S: f64 = 1.0;
 
 /// Everything that is known of a run that is over.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Run<'a> {
     pub plan: &'a RunPlan,
     /// Whether connections carry more than one request.
@@ -43,6 +44,8 @@ pub(crate) struct Run<'a> {
     pub stopped_because: Option<&'a str>,
     /// Whether it is over, and `totals` are all there is.
     pub is_over: bool,
+    /// Whether the distributions are encoded for other tools.
+    pub with_distributions: bool,
     pub totals: &'a Totals,
 }
 
@@ -102,7 +105,7 @@ pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
             body_received: totals.all.counters.body_bytes,
         },
         connections: connections(run.plan, totals),
-        outcomes: if run.is_over { outcomes(totals) } else { Vec::new() },
+        outcomes: if run.with_distributions { outcomes(totals) } else { Vec::new() },
         statuses: statuses(totals),
         errors: errors(run.plan, totals, &requests),
         series: if run.is_over { totals.series.seconds.clone() } else { Vec::new() },
@@ -122,7 +125,7 @@ pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
         findings: Vec::new(),
         thresholds: Vec::new(),
         environment: run.environment.clone(),
-        histograms: if run.is_over { distributions.histograms() } else { Histograms::default() },
+        histograms: if run.with_distributions { distributions.histograms() } else { Histograms::default() },
         pieces: run.plan.share.filter(|_| run.is_over).map(|_| totals.series.pieces(totals.measured_to)),
         requests,
         latency,

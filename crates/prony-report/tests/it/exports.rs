@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
-use prony_model::{Clock, Interval, OutcomeSummary, QuantileNote, RunResult};
-use prony_report::{check_distributions, csv, hgrm, hlog};
+use prony_model::{Clock, Interval, OutcomeSummary, QuantileNote, RunResult, SecondPoint, Verdict};
+use prony_report::{bencher, check_distributions, csv, hgrm, hlog, k6_summary, timeline_csv};
 
 use crate::fixtures::{closed, histogram, summary, tailed};
 
@@ -54,6 +54,80 @@ fn handshakes_have_rows_of_their_own() {
     }
     let plain = csv::rows("run.json", &crate::text::healthy());
     assert!(!plain.contains("handshake"), "{plain}");
+}
+
+/// The shape is that of Bencher's documentation: benchmark, measure, value and its bounds.
+#[test]
+fn bencher_gets_what_can_be_defended() {
+    let mut result = run();
+    result.latency.response.quantiles_ms.insert("0.999".to_owned(), None);
+    let drawn: serde_json::Value = serde_json::from_str(&bencher::runs(&[("", &result)])).expect("JSON");
+    let (name, measures) = drawn.as_object().and_then(|all| all.iter().next()).expect("a benchmark");
+    assert!(name.contains("http://"), "{name}");
+    let p50 = result.latency.response.quantiles_ms["0.5"].expect("a median") * 1e6;
+    assert_eq!(
+        measures["latency"],
+        serde_json::json!({ "value": p50, "lower_value": 2.68 * 1e6, "upper_value": 2.72 * 1e6 })
+    );
+    assert_eq!(measures["throughput"]["value"], serde_json::json!(result.rate.done_per_s));
+    assert_eq!(measures.get("response-time-p999"), None, "it is withheld");
+    for (measure, metric) in measures.as_object().expect("measures") {
+        let metric = metric.as_object().expect("a metric");
+        let known = ["value", "lower_value", "upper_value"];
+        assert!(metric.keys().all(|key| known.contains(&key.as_str())), "{measure}: {metric:?}");
+        assert!(metric.values().all(serde_json::Value::is_number), "{measure}: {metric:?}");
+    }
+    result.verdict = Verdict::Invalid;
+    assert_eq!(bencher::runs(&[("", &result)]), "{}\n", "an invalid run has no figures to track");
+    let two = bencher::runs(&[("a.json", &run()), ("b.json", &run())]);
+    assert!(two.contains("(a.json)") && two.contains("(b.json)"), "{two}");
+}
+
+#[test]
+fn k6_gets_its_own_names() {
+    let mut result = run();
+    result.latency.service = result.latency.response.clone();
+    (result.requests.done, result.requests.failed, result.requests.never_sent) = (990, 10, 3);
+    result.timing.measured_s = 10.0;
+    result.latency.service.quantiles_ms.insert("0.9999".to_owned(), None);
+    let drawn: serde_json::Value = serde_json::from_str(&k6_summary::run(&result)).expect("JSON");
+    let metrics = &drawn["metrics"];
+    assert_eq!(metrics["http_reqs"], serde_json::json!({ "count": 1000, "rate": 100.0 }));
+    assert_eq!(metrics["http_req_failed"], serde_json::json!({ "passes": 10, "fails": 990, "value": 0.01 }));
+    assert_eq!(metrics["dropped_iterations"]["count"], 3);
+    let times = &metrics["http_req_duration"];
+    let service = &result.latency.service;
+    assert_eq!(times["med"], serde_json::json!(service.quantiles_ms["0.5"]));
+    assert_eq!(times["avg"], serde_json::json!(service.mean_ms));
+    assert_eq!(times.get("p(99.99)"), None, "it is withheld");
+    assert_eq!(drawn["prony"]["verdict"], result.verdict.name());
+}
+
+#[test]
+fn a_timeline_has_a_row_for_each_second() {
+    let mut result = run();
+    let second = |second, covered_s, done| SecondPoint {
+        second,
+        covered_s,
+        sent: done + 1,
+        done,
+        failed: 1,
+        received_bytes: 100,
+        p50_ms: (done > 0).then_some(2.5),
+        p99_ms: None,
+        max_ms: Some(9.25),
+    };
+    result.series = vec![second(0, 1.0, 10), second(1, 0.5, 0)];
+    let rows = timeline_csv::rows("a, b.json", &result);
+    let rows: Vec<&str> = rows.lines().collect();
+    assert_eq!(rows.len(), 2);
+    assert!(
+        rows[0].starts_with("\"a, b.json\",") && rows[0].ends_with(",0,1,11,10,1,100,10,2.5,,9.25"),
+        "{rows:?}"
+    );
+    assert!(rows[1].ends_with(",1,0.5,1,0,1,100,0,,,9.25"), "{rows:?}");
+    // The name of the file has a comma.
+    assert!(rows.iter().all(|row| row.split(',').count() == timeline_csv::HEADER.split(',').count() + 1));
 }
 
 #[test]

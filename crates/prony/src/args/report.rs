@@ -53,6 +53,9 @@ impl ValueEnum for ReportFormat {
             Self::Run(Format::Hgrm),
             Self::Run(Format::Hlog),
             Self::Run(Format::Junit),
+            Self::Run(Format::Timeline),
+            Self::Run(Format::Bencher),
+            Self::Run(Format::K6Summary),
             Self::Html,
         ]
     }

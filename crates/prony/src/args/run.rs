@@ -9,6 +9,7 @@ use prony_model::{Clock, ServerHint, Stages, parse_count, parse_count_u32, parse
 
 use super::fleet::FleetArgs;
 use super::k8s::K8sArgs;
+use super::push::PushArgs;
 use super::shared::{
     CheckArgs, ConnectionArgs, Http2Args, LoadArgs, MeansArgs, RequestArgs, RetryArgs, TlsArgs,
 };
@@ -16,6 +17,7 @@ use super::thresholds::ThresholdArgs;
 
 /// `prony run`, as typed: `None` where nothing was.
 #[derive(Debug, Clone, Default, clap::Args)]
+#[command(mut_arg("http2", |flag| flag.hide_short_help(true)))]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct RunArgs {
     /// The server, `http://` or not; or a scenario: NAME.toml, NAME.hurl
@@ -104,12 +106,17 @@ pub(crate) struct RunArgs {
     /// Write every request to this CSV file
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(crate) samples: Option<PathBuf>,
+    /// Append the report as Markdown to the file that GITHUB_STEP_SUMMARY names
+    #[arg(long, hide_short_help = true)]
+    pub(crate) github_summary: bool,
     /// What to print [default: text]
     #[arg(short, long, value_name = "FORMAT", value_enum)]
     pub(crate) output: Option<Format>,
     /// The distribution for `-o hgrm` [default: response]
     #[arg(long, value_name = "CLOCK", value_parser = super::report::clock(), hide_short_help = true)]
     pub(crate) clock: Option<Clock>,
+    #[command(flatten)]
+    pub(crate) push: PushArgs,
     #[command(flatten)]
     pub(crate) fleet: FleetArgs,
     #[command(flatten)]
@@ -157,6 +164,12 @@ pub(crate) enum Format {
     Hlog,
     /// Thresholds as JUnit XML, for CI servers.
     Junit,
+    /// A row for each second.
+    Timeline,
+    /// Bencher Metric Format, for trackers of benchmarks.
+    Bencher,
+    /// As k6's `--summary-export`.
+    K6Summary,
 }
 
 /// What stdout gets of a study.

@@ -9,6 +9,7 @@ use crate::fleet::{Leader, Led};
 use crate::output::Destination;
 use crate::render::{Named, render};
 use crate::resolve::resolve;
+use crate::step_summary::StepSummary;
 use crate::{output, signals, terminal};
 
 /// Leads the run that `args` mean.
@@ -40,6 +41,7 @@ pub(crate) fn run(args: &RunArgs, agents: &RunAgents) -> Result<Exit, CliError> 
         format: resolved.format,
         clock: resolved.clock,
         destination: resolved.destination.as_ref(),
+        step_summary: resolved.step_summary.as_ref(),
     };
     let exit = report.write(led)?;
     leader.reported();
@@ -60,6 +62,8 @@ pub(super) struct Report<'a> {
     pub(super) clock: Clock,
     /// Where the whole result goes.
     pub(super) destination: Option<&'a Destination>,
+    /// The summary of the pipeline's step, which gets the report, too.
+    pub(super) step_summary: Option<&'a StepSummary>,
 }
 
 impl Report<'_> {
@@ -86,6 +90,9 @@ impl Report<'_> {
         if let Some(destination) = self.destination {
             destination.write(prony_model::fleet_to_json(&fleet))?;
         }
+        if let Some(summary) = self.step_summary {
+            summary.append(&prony_report::fleet::markdown(&fleet))?;
+        }
         if let Some(failure) = failure {
             output::write_stderr(&format!("error: {}\n", prony_report::clean(&failure)));
             return Ok(Exit::Invalid);
@@ -103,6 +110,8 @@ pub(super) fn refuse_local_flags(args: &RunArgs) -> Result<(), CliError> {
     let local = [
         (args.live, "--live"),
         (args.samples.is_some(), "--samples"),
+        (!args.push.prometheus_rw.is_empty(), "--prometheus-rw"),
+        (!args.push.otlp.is_empty(), "--otlp"),
         (args.abort_early, "--abort-early"),
         (args.unix.is_some(), "--unix"),
         (!args.sources.is_empty(), "--source"),

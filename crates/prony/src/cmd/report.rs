@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 
+use clap::ValueEnum as _;
 use prony_model::{Finding, RunResult};
 use prony_report::{Style, capacity, junit, markdown, overload, study, text};
 
@@ -25,6 +26,10 @@ pub(crate) fn report(args: &ReportArgs) -> Result<Exit, CliError> {
         Some(ReportFormat::Html) => return page(args),
     };
     let clock = clock(args.clock, format)?;
+    if format == Format::K6Summary && args.files.len() > 1 {
+        return Err(CliError::usage("-o k6-summary is of one run, and there are several files")
+            .hint("print them one by one"));
+    }
     if format == Format::Hgrm && args.files.len() > 1 {
         return Err(CliError::usage("-o hgrm is one distribution, and there are several files")
             .hint("name one of them, or use -o hlog, which holds many"));
@@ -112,8 +117,15 @@ fn page_format(format: Format) -> Result<PageFormat, CliError> {
         Format::Text => Ok(PageFormat::Text),
         Format::Markdown => Ok(PageFormat::Markdown),
         Format::Json => Ok(PageFormat::Json),
-        Format::Csv | Format::Hgrm | Format::Hlog => {
-            Err(CliError::usage("csv, hgrm and hlog are formats of runs, and not all of these are runs")
+        Format::Csv
+        | Format::Hgrm
+        | Format::Hlog
+        | Format::Timeline
+        | Format::Bencher
+        | Format::K6Summary => {
+            let name = format.to_possible_value().expect("invariant: every format can be typed");
+            let what = format!("{} is a format of runs, and not all of these are runs", name.get_name());
+            Err(CliError::usage(what)
                 .hint("results of prony exec, probe and compare can be text, markdown and json"))
         }
         Format::Junit => Err(CliError::usage("junit is a format of runs, or of one study")
@@ -146,7 +158,14 @@ fn beside(findings: &[Finding], format: Format) -> String {
         _ if findings.is_empty() => return String::new(),
         Format::Text => text::findings(findings, &terminal::style()),
         Format::Markdown => markdown::findings(findings),
-        Format::Json | Format::Csv | Format::Hgrm | Format::Hlog | Format::Junit => return String::new(),
+        Format::Json
+        | Format::Csv
+        | Format::Hgrm
+        | Format::Hlog
+        | Format::Junit
+        | Format::Timeline
+        | Format::Bencher
+        | Format::K6Summary => return String::new(),
     };
     format!("\n{drawn}")
 }

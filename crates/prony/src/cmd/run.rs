@@ -8,6 +8,7 @@ use crate::cli_error::CliError;
 use crate::exit::Exit;
 use crate::live::{self, Live};
 use crate::progress::ProgressLine;
+use crate::push::{self, Pushing};
 use crate::render::{Named, render};
 use crate::resolve::{ResolvedArgs, resolve};
 use crate::samples::SampleFile;
@@ -27,7 +28,18 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, CliError> {
 
 /// Runs what `resolved` says, with the flags of `args` that are not part of a plan.
 pub(crate) fn execute(args: &RunArgs, resolved: ResolvedArgs) -> Result<Exit, CliError> {
-    let ResolvedArgs { plan, target_commit, format, clock, destination, samples, quiet, notes } = resolved;
+    let ResolvedArgs {
+        plan,
+        target_commit,
+        format,
+        clock,
+        destination,
+        samples,
+        step_summary,
+        push,
+        quiet,
+        notes,
+    } = resolved;
     for note in notes {
         output::write_stderr(&format!("{note}\n"));
     }
@@ -36,8 +48,16 @@ pub(crate) fn execute(args: &RunArgs, resolved: ResolvedArgs) -> Result<Exit, Cl
     let control = signals::control()?;
     let mut progress = ProgressLine::new(&plan, quiet || args.live);
     let mut live = args.live.then(|| Live::new(&plan)).transpose()?;
-    let so_far = args.live.then_some(live::SO_FAR_EVERY);
-    let extras = RunExtras { server: args.server.hint(), so_far, start_at: None };
+    let mut pushing = push.map(Pushing::start).transpose()?;
+    let pushed_every = pushing.as_ref().map(Pushing::every);
+    let extras = RunExtras {
+        server: args.server.hint(),
+        so_far: args.live.then_some(live::SO_FAR_EVERY).into_iter().chain(pushed_every).min(),
+        so_far_distributions: pushed_every.is_some(),
+        start_at: None,
+    };
+    // A screen has no room for it until the run is over.
+    let mut warnings = Vec::new();
     let result = prony_engine::run_with(&plan, &extras, &control, &mut |event| {
         progress.update(&event);
         if let RunEvent::Counts(counts) = &event
@@ -49,16 +69,30 @@ pub(crate) fn execute(args: &RunArgs, resolved: ResolvedArgs) -> Result<Exit, Cl
         if let Some(samples) = &mut samples {
             samples.write(&event);
         }
+        if let Some(warning) = pushing.as_mut().and_then(|pushing| pushing.update(&event)) {
+            if live.is_some() {
+                warnings.push(warning);
+            } else {
+                progress.interrupt();
+                push::warn(&warning);
+            }
+        }
         if let Some(live) = &mut live {
             live.update(event);
         }
     });
     drop((progress, live));
+    for warning in &warnings {
+        push::warn(warning);
+    }
     let mut result = result?;
     commit::note(&mut result.environment);
     result.target_commit = target_commit;
     if !args.no_calibration {
         calibration::compare(&mut result);
+    }
+    if let Some(pushing) = pushing {
+        pushing.finish(&mut result);
     }
     result.thresholds = thresholds.iter().map(|threshold| threshold.evaluate(&result)).collect();
     // The report first: should the file fail now, the numbers are at least seen.
@@ -69,6 +103,9 @@ pub(crate) fn execute(args: &RunArgs, resolved: ResolvedArgs) -> Result<Exit, Cl
     }
     if let Some(samples) = samples {
         samples.finish()?;
+    }
+    if let Some(summary) = step_summary {
+        summary.append(&prony_report::markdown::run(&result))?;
     }
     if !matches!(format, Format::Text | Format::Markdown) {
         name_unmet(&result.thresholds);

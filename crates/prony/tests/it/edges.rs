@@ -21,7 +21,7 @@ enum Reach {
 }
 
 /// From, to, how far, and what would be lost.
-const NEVER: [(&str, &str, Reach, &str); 46] = [
+const NEVER: [(&str, &str, Reach, &str); 49] = [
     ("prony-engine", "tokio", Reach::Any, "a runtime would sit between the worker loop and its sockets"),
     ("prony-engine", "serde", Reach::Direct, "the engine stores nothing: file formats are prony-model's"),
     ("prony-engine", "prony-study", Reach::Any, "the engine knows one plan, not why it is run"),
@@ -45,6 +45,9 @@ const NEVER: [(&str, &str, Reach, &str); 46] = [
     ("prony-targets", "prony-engine", Reach::AnyAlsoInTests, "a shared fault would cancel itself out"),
     ("prony-targets", "prony-http", Reach::AnyAlsoInTests, "a shared fault would cancel itself out"),
     ("prony-targets", "prony-stats", Reach::Any, "servers count, clients evaluate"),
+    ("prony-push", "prony-engine", Reach::Any, "metrics are made of results"),
+    ("prony-push", "prony-report", Reach::Any, "metrics are made of results"),
+    ("prony-engine", "prony-push", Reach::Any, "the engine sends nothing but its load"),
     ("prony-engine", "prony-targets", Reach::Any, "only tests of the engine need a server"),
     ("prony-report", "prony-targets", Reach::Any, "a report needs no server"),
     ("prony-http", "prony-model", Reach::Any, "the protocol core knows bytes alone"),

@@ -35,6 +35,7 @@ mod peer;
 mod probe;
 mod processes;
 mod report;
+mod push;
 mod replay;
 mod repository;
 mod retries;

@@ -154,11 +154,41 @@ fn commands_and_probes_can_be_printed_again() {
         assert_eq!(report(&folder, &[name, "-o", "json"]).out, stored);
         let csv = report(&folder, &[name, "-o", "csv"]);
         assert_eq!(csv.code, Some(2), "{csv:?}");
-        assert!(csv.err.starts_with("error: csv, hgrm and hlog are formats of runs"), "{csv:?}");
+        assert!(
+            csv.err.starts_with("error: csv is a format of runs, and not all of these are runs"),
+            "{csv:?}"
+        );
     }
     let all = report(&folder, &["exec.json", "stored.json", "probe.json"]);
     assert_eq!(all.code, Some(0), "{all:?}");
     assert!(all.out.starts_with("exec.json\n") && all.out.contains("\nprobe.json\n"), "{all:?}");
+}
+
+/// What Prony writes as k6 would, it reads as k6's.
+#[test]
+fn a_summary_for_k6_comes_back_with_its_figures() {
+    let folder = with_stored("report-k6");
+    let k6 = report(&folder, &["stored.json", "-o", "k6-summary"]);
+    assert_eq!((k6.code, k6.err.as_str()), (Some(0), ""), "{k6:?}");
+    fs::write(folder.0.join("k6.json"), &k6.out).expect("it can be written");
+    let back = report(&folder, &["k6.json", "-o", "json"]);
+    assert_eq!(back.code, Some(0), "{back:?}");
+    let back: serde_json::Value = serde_json::from_str(&back.out).expect("JSON");
+    let stored = prony_model::from_json(STORED).expect("a result");
+    let series = &back["series"][0];
+    assert_eq!(back["tool"], "k6", "{back}");
+    assert_eq!(series["done"], stored.requests.done);
+    assert_eq!(series["failed"], stored.requests.failed);
+    assert_eq!(series["duration_s"], stored.timing.measured_s);
+    let service = &stored.latency.service;
+    for (name, expected) in
+        [("min_ms", service.min_ms), ("mean_ms", service.mean_ms), ("max_ms", service.max_ms)]
+    {
+        assert_eq!(series[name], serde_json::json!(expected), "{name}");
+    }
+    let several = report(&folder, &["stored.json", "stored.json", "-o", "k6-summary"]);
+    assert_eq!(several.code, Some(2), "{several:?}");
+    assert!(several.err.starts_with("error: -o k6-summary is of one run"), "{several:?}");
 }
 
 #[test]

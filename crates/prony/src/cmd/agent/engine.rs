@@ -11,7 +11,7 @@ use prony_fleet::agent::Load;
 use prony_fleet::protocol::Live;
 use prony_lab::model::Role;
 use prony_lab::policy::{AgentPolicy, Kind, agent_policy, kind};
-use prony_model::{Phase, RunEvent, RunPlan, ServerHint};
+use prony_model::{Phase, RunEvent, RunPlan};
 
 use super::read;
 use crate::cli_error::CliError;
@@ -111,7 +111,7 @@ impl Load for Engine {
     fn run(&self, plan: &RunPlan, at_ns: u64, live: &mut dyn FnMut(Live)) -> Result<Vec<u8>, String> {
         let control = self.control();
         let start_at = Some(Duration::from_nanos(at_ns));
-        let extras = RunExtras { server: ServerHint::default(), so_far: None, start_at };
+        let extras = RunExtras { start_at, ..RunExtras::default() };
         let mut phase = Phase::Warmup;
         let result = prony_engine::run_with(plan, &extras, &control, &mut |event| match event {
             RunEvent::Phase(next) => phase = next,

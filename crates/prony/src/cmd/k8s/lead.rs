@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use prony_model::Clock;
+use prony_model::{Clock, RunAgents};
 
 use super::result::{RECEIVED, RESULT};
 use super::run_file::{RunFile, choice};
@@ -40,7 +40,7 @@ pub(crate) fn lead(args: &K8sLeadArgs) -> Result<Exit, CliError> {
         flag.store(true, Ordering::Release);
         stop();
     })?;
-    let agents = choice(file.agents);
+    let agents = RunAgents::from(choice(file.agents));
     let until = clock::monotonic() + Duration::from_secs(file.agents_within_s);
     let mut shown = String::new();
     while let Err(error) = leader.find(&[&agents]) {
@@ -66,6 +66,7 @@ pub(crate) fn lead(args: &K8sLeadArgs) -> Result<Exit, CliError> {
         format: Format::Text,
         clock: Clock::default(),
         destination: Some(&destination),
+        step_summary: None,
     };
     let exit = report.write(led)?;
     leader.reported();
