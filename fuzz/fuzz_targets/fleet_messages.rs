@@ -2,6 +2,7 @@
 //! the same.
 #![no_main]
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
@@ -45,7 +46,9 @@ fuzz_target!(|bytes: &[u8]| {
         run: run.clone(),
         signer: Arc::new(Signer::new(Arc::new(key), 1)),
         wanted: Wanted::Any(1),
+        drained: BTreeSet::new(),
         plans: Vec::new(),
+        observer: None,
         version: "1".to_owned(),
         deadline_ms: 1,
         max_unattended_ms: 1,

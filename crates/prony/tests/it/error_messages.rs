@@ -29,8 +29,9 @@ const DESCRIPTIONS: [&str; 18] = [
 ];
 
 /// Messages that become advice elsewhere: the type, the variant, and where.
-const ADVISED_ELSEWHERE: [(&str, &str, &str); 6] = [
+const ADVISED_ELSEWHERE: [(&str, &str, &str); 7] = [
     ("CheckoutError", "Cancelled", "the user who cancelled it"),
+    ("ReplayError", "Unreadable", "ReplayError::problem"),
     ("StartError", "Listen", "crates/prony/src/cmd/serve.rs"),
     ("WebError", "Missing", "the page's list of what there is"),
     ("WebError", "Store", "StoreError"),

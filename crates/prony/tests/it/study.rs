@@ -299,13 +299,14 @@ fn a_port_that_is_taken_and_by_whom() {
 
 #[test]
 fn a_port_that_another_takes_first_is_left_to_it() {
-    // On its first port the server waits until somebody else has it, and fails; on the next it serves.
+    // On its first port the server waits until somebody else has it, and fails; on the next it serves. The other one takes
+    // connections and answers nothing, which is not ready.
     let script = "if [ -e taken ]; then exec \"$PRONY\" serve null --port $1; fi\n\
                   echo $1 >port.new; mv port.new port\n\
                   while [ ! -e taken ]; do sleep 0.02; done\n\
                   exit 1\n";
     let lines = format!(
-        "command = \"sh start.sh {{port}}\"\nenvironment = {{ PRONY = '{}' }}",
+        "command = \"sh start.sh {{port}}\"\nready = {{ path = \"/\" }}\nenvironment = {{ PRONY = '{}' }}",
         env!("CARGO_BIN_EXE_prony")
     );
     let case = Case::of_target("study-taken", &lines);
