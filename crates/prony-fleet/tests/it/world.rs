@@ -374,7 +374,8 @@ impl World {
         let size = if self.rng.random_range(0..20) == 0 { 2 * PART_BYTES + 7 } else { 100 };
         let filler = "x".repeat(size);
         let bytes = format!("{{\"agent\":\"{}\",\"filler\":\"{filler}\"}}", agent.name).into_bytes();
-        let id = format!("i{place}x{}-1", agent.starts);
+        // It may have had a load of the other controller before.
+        let id = format!("i{place}x{}-{}", agent.starts, agent.made.len());
         let sha256 = sha256(&bytes);
         let spooled = Spooled {
             id: id.clone(),
