@@ -257,6 +257,12 @@ def _signal_group(pid, name):
         pass
 
 
+def interrupt_all():
+    """Asks every child to end; whoever waits for one sees that it did."""
+    for child in list(_alive.values()):
+        _signal_group(child.pid, child.end_signal)
+
+
 def _end_all():
     for child in list(_alive.values()):
         child.end()
