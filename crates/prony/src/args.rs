@@ -64,7 +64,8 @@ pub(crate) use serve::{
     RudyArgs, ServeArgs, ServeTlsArgs, Served, WhenFull,
 };
 pub(crate) use shared::{
-    BodyLength, CheckArgs, ConnectionArgs, Driver, Http2Args, KernelStamps, LoadArgs, RequestArgs, TlsArgs,
+    BodyLength, CheckArgs, ConnectionArgs, Driver, Http2Args, HttpArgs, KernelStamps, LoadArgs, RequestArgs,
+    TlsArgs, WireArgs,
 };
 pub(crate) use study::StudyArgs;
 pub(crate) use supervise::SuperviseArgs;

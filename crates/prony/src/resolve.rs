@@ -10,8 +10,8 @@ use prony_model::{
 };
 
 use crate::args::{
-    BodyLength, CheckArgs, ConnectionArgs, Driver, Format, Http2Args, KernelStamps, RequestArgs, RunArgs,
-    TlsArgs,
+    BodyLength, CheckArgs, ConnectionArgs, Driver, Format, Http2Args, HttpArgs, KernelStamps, RequestArgs,
+    RunArgs, TlsArgs,
 };
 use crate::cli_error::CliError;
 use crate::output::Destination;
@@ -140,13 +140,13 @@ fn plan(
     seed: u64,
 ) -> Result<RunPlan, CliError> {
     let url = args.url.as_deref().unwrap_or_default();
-    let target = target(url, &args.tls, args.unix.as_deref(), &args.connect_to)?;
-    let seed = args.means.seed.unwrap_or(seed);
+    let target = target(url, &args.http.wire.tls, args.unix.as_deref(), &args.connect_to)?;
+    let seed = args.http.wire.means.seed.unwrap_or(seed);
     let without_body = RunOptions { scenario, ..options(args)? };
     let plan = |options: &RunOptions| options.plan(target.clone(), seed).map_err(CliError::from);
     // The body comes last, because it may be read from stdin: everything that can be refused without it is.
     plan(&without_body)?;
-    let body = body(&args.request)?.or(curl_body);
+    let body = body(&args.http.request)?.or(curl_body);
     let request = RequestOptions { body, ..without_body.request };
     plan(&RunOptions { request, ..without_body })
 }
@@ -159,7 +159,7 @@ fn fewer_connections(threads: Option<u32>) -> Option<u32> {
 
 /// All that was typed but the body.
 fn options(args: &RunArgs) -> Result<RunOptions, CliError> {
-    let statuses = args.checks.expect_status.as_ref();
+    let HttpArgs { request, retries, connection, wire, checks } = &args.http;
     Ok(RunOptions {
         connections: args.connections.or_else(|| {
             let is_open = args.load.rate.is_some() || args.stages.is_some() || args.arrivals_file.is_some();
@@ -175,21 +175,27 @@ fn options(args: &RunArgs) -> Result<RunOptions, CliError> {
         replay: None,
         threads: args.load.threads,
         warmup: args.warmup,
-        request: request(&args.request, args.connection, args.http2, &args.sources, statuses)?,
+        request: self::request(
+            request,
+            *connection,
+            wire.http2,
+            &wire.sources,
+            checks.expect_status.as_ref(),
+        )?,
         drain: args.drain,
-        pipeline: args.connection.pipeline,
-        streams: args.streams,
-        driver: driver(args.means.driver),
-        kernel_clock: match args.means.kernel_clock {
+        pipeline: connection.pipeline,
+        streams: wire.streams,
+        driver: driver(wire.means.driver),
+        kernel_clock: match wire.means.kernel_clock {
             KernelStamps::Auto => KernelClock::Auto,
             KernelStamps::Off => KernelClock::Off,
         },
-        expect_body: expected_body(&args.checks)?,
-        expect_same_length: matches!(args.checks.expect_length, Some(BodyLength::Same)),
+        expect_body: expected_body(checks)?,
+        expect_same_length: matches!(checks.expect_length, Some(BodyLength::Same)),
         samples: args.samples.is_some(),
         events: args.events,
         scenario: None,
-        retries: args.retries.options(),
+        retries: retries.options(),
     })
 }
 

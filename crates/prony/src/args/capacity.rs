@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use prony_model::{Problem, Rate, Threshold, parse_count_u32, parse_duration};
 
 use super::run::PageFormat;
-use super::shared::{CheckArgs, ConnectionArgs, Http2Args, MeansArgs, RequestArgs, RetryArgs, TlsArgs};
+use super::shared::HttpArgs;
 
 /// `prony capacity`, as typed: `None` where nothing was.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -65,28 +65,10 @@ pub(crate) struct CapacityArgs {
     #[arg(short, long, value_name = "N", value_parser = parse_count_u32, hide_short_help = true)]
     pub(crate) threads: Option<u32>,
     #[command(flatten)]
-    pub(crate) request: RequestArgs,
+    pub(crate) http: HttpArgs,
     /// Wait this long for the last responses of a trial [default: 1s]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true)]
     pub(crate) drain: Option<Duration>,
-    #[command(flatten)]
-    pub(crate) retries: RetryArgs,
-    #[command(flatten)]
-    pub(crate) connection: ConnectionArgs,
-    #[command(flatten)]
-    pub(crate) http2: Http2Args,
-    /// Requests in flight on one connection of HTTP/2 [default: 1]
-    #[arg(long, value_name = "N", value_parser = parse_count_u32, hide_short_help = true)]
-    pub(crate) streams: Option<u32>,
-    /// Connect from these local addresses in turn: `127.0.0.2`, lists with commas, `127.0.0.2-127.0.0.9`
-    #[arg(long = "source", value_name = "ADDRESS", value_delimiter = ',', hide_short_help = true)]
-    pub(crate) sources: Vec<String>,
-    #[command(flatten)]
-    pub(crate) tls: TlsArgs,
-    #[command(flatten)]
-    pub(crate) means: MeansArgs,
-    #[command(flatten)]
-    pub(crate) checks: CheckArgs,
     /// Don't compare with what `prony calibrate` measured
     #[arg(long, hide_short_help = true)]
     pub(crate) no_calibration: bool,

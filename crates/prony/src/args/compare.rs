@@ -8,9 +8,7 @@ use prony_model::{Metric, parse_count_u32, parse_duration, parse_percent};
 
 use super::fleet::FleetArgs;
 use super::run::PageFormat;
-use super::shared::{
-    CheckArgs, ConnectionArgs, Http2Args, LoadArgs, MeansArgs, RequestArgs, RetryArgs, TlsArgs,
-};
+use super::shared::{HttpArgs, LoadArgs};
 
 /// `prony compare`, as typed: `None` where nothing was.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -86,28 +84,10 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true)]
     pub(crate) warmup: Option<Duration>,
     #[command(flatten)]
-    pub(crate) request: RequestArgs,
+    pub(crate) http: HttpArgs,
     /// Wait this long for the last responses of a block [default: 1s, or 3 times the longest of the pilot]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true)]
     pub(crate) drain: Option<Duration>,
-    #[command(flatten)]
-    pub(crate) retries: RetryArgs,
-    #[command(flatten)]
-    pub(crate) connection: ConnectionArgs,
-    #[command(flatten)]
-    pub(crate) http2: Http2Args,
-    /// Requests in flight on one connection of HTTP/2 [default: 1]
-    #[arg(long, value_name = "N", value_parser = parse_count_u32, hide_short_help = true)]
-    pub(crate) streams: Option<u32>,
-    /// Connect from these local addresses in turn: `127.0.0.2`, lists with commas, `127.0.0.2-127.0.0.9`
-    #[arg(long = "source", value_name = "ADDRESS", value_delimiter = ',', hide_short_help = true)]
-    pub(crate) sources: Vec<String>,
-    #[command(flatten)]
-    pub(crate) tls: TlsArgs,
-    #[command(flatten)]
-    pub(crate) means: MeansArgs,
-    #[command(flatten)]
-    pub(crate) checks: CheckArgs,
     #[command(flatten)]
     pub(crate) fleet: FleetArgs,
     /// Don't compare with what `prony calibrate` measured

@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use prony_model::{Rate, parse_count_u32, parse_duration};
 
 use super::capacity::CapacityFormat;
-use super::shared::{CheckArgs, ConnectionArgs, Http2Args, MeansArgs, RequestArgs, RetryArgs, TlsArgs};
+use super::shared::HttpArgs;
 
 /// `prony overload`, as typed: `None` where nothing was.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -56,8 +56,6 @@ pub(crate) struct OverloadArgs {
     /// `plain`, `retrying` or `both` [default: both]
     #[arg(long, value_name = "WHICH", value_enum, hide_possible_values = true)]
     pub(crate) clients: Option<Clients>,
-    #[command(flatten)]
-    pub(crate) retries: RetryArgs,
     /// Connections at most [default: as many as requests can be under way, up to 10000]
     #[arg(short, long, value_name = "N", value_parser = parse_count_u32, hide_short_help = true)]
     pub(crate) connections: Option<u32>,
@@ -65,23 +63,7 @@ pub(crate) struct OverloadArgs {
     #[arg(short, long, value_name = "N", value_parser = parse_count_u32, hide_short_help = true)]
     pub(crate) threads: Option<u32>,
     #[command(flatten)]
-    pub(crate) request: RequestArgs,
-    #[command(flatten)]
-    pub(crate) connection: ConnectionArgs,
-    #[command(flatten)]
-    pub(crate) http2: Http2Args,
-    /// Requests in flight on one connection of HTTP/2 [default: 1]
-    #[arg(long, value_name = "N", value_parser = parse_count_u32, hide_short_help = true)]
-    pub(crate) streams: Option<u32>,
-    /// Connect from these local addresses in turn: `127.0.0.2`, lists with commas, `127.0.0.2-127.0.0.9`
-    #[arg(long = "source", value_name = "ADDRESS", value_delimiter = ',', hide_short_help = true)]
-    pub(crate) sources: Vec<String>,
-    #[command(flatten)]
-    pub(crate) tls: TlsArgs,
-    #[command(flatten)]
-    pub(crate) means: MeansArgs,
-    #[command(flatten)]
-    pub(crate) checks: CheckArgs,
+    pub(crate) http: HttpArgs,
     /// Don't compare with what `prony calibrate` measured
     #[arg(long, hide_short_help = true)]
     pub(crate) no_calibration: bool,

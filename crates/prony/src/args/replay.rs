@@ -8,7 +8,7 @@ use prony_import::replay::FormatChoice;
 use prony_model::{Clock, Problem, parse_count_u32, parse_duration};
 
 use super::run::{Format, ServerArgs};
-use super::shared::{Http2Args, MeansArgs, TlsArgs};
+use super::shared::WireArgs;
 use super::thresholds::ThresholdArgs;
 
 /// `prony replay`, as typed: `None` where nothing was.
@@ -65,23 +65,13 @@ pub(crate) struct ReplayArgs {
     #[arg(long, hide_short_help = true)]
     pub(crate) no_keepalive: bool,
     #[command(flatten)]
-    pub(crate) http2: Http2Args,
-    /// Requests in flight on one connection of HTTP/2 [default: 1]
-    #[arg(long, value_name = "N", value_parser = parse_count_u32, hide_short_help = true)]
-    pub(crate) streams: Option<u32>,
+    pub(crate) wire: WireArgs,
     /// Connect to this Unix socket; the URL still names host and path
     #[arg(long, value_name = "PATH", hide_short_help = true)]
     pub(crate) unix: Option<PathBuf>,
     /// Connect to this address, `ADDRESS:PORT`, or to several, with commas; the URL still names host and path
     #[arg(long, value_name = "ADDRESS", value_delimiter = ',', hide_short_help = true)]
     pub(crate) connect_to: Vec<SocketAddr>,
-    /// Connect from these local addresses in turn: `127.0.0.2`, lists with commas, `127.0.0.2-127.0.0.9`
-    #[arg(long = "source", value_name = "ADDRESS", value_delimiter = ',', hide_short_help = true)]
-    pub(crate) sources: Vec<String>,
-    #[command(flatten)]
-    pub(crate) tls: TlsArgs,
-    #[command(flatten)]
-    pub(crate) means: MeansArgs,
     #[command(flatten)]
     pub(crate) server: ServerArgs,
     /// Don't compare with what `prony calibrate` measured

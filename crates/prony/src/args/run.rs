@@ -10,9 +10,7 @@ use prony_model::{Clock, ServerHint, Stages, parse_count, parse_count_u32, parse
 use super::fleet::FleetArgs;
 use super::k8s::K8sArgs;
 use super::push::PushArgs;
-use super::shared::{
-    CheckArgs, ConnectionArgs, Http2Args, LoadArgs, MeansArgs, RequestArgs, RetryArgs, TlsArgs,
-};
+use super::shared::{HttpArgs, LoadArgs};
 use super::thresholds::ThresholdArgs;
 
 /// `prony run`, as typed: `None` where nothing was.
@@ -53,37 +51,19 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) warmup: Option<Duration>,
     #[command(flatten)]
-    pub(crate) request: RequestArgs,
+    pub(crate) http: HttpArgs,
     /// Wait this long for the last responses when the run is over [default: 1s]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true)]
     pub(crate) drain: Option<Duration>,
-    #[command(flatten)]
-    pub(crate) retries: RetryArgs,
-    #[command(flatten)]
-    pub(crate) connection: ConnectionArgs,
-    #[command(flatten)]
-    pub(crate) http2: Http2Args,
-    /// Requests in flight on one connection of HTTP/2 [default: 1]
-    #[arg(long, value_name = "N", value_parser = parse_count_u32, hide_short_help = true)]
-    pub(crate) streams: Option<u32>,
     /// Connect to this Unix socket; the URL still names host and path
     #[arg(long, value_name = "PATH", hide_short_help = true)]
     pub(crate) unix: Option<PathBuf>,
     /// Connect to this address, `ADDRESS:PORT`, or to several, with commas; the URL still names host and path
     #[arg(long, value_name = "ADDRESS", value_delimiter = ',', hide_short_help = true)]
     pub(crate) connect_to: Vec<SocketAddr>,
-    /// Connect from these local addresses in turn: `127.0.0.2`, lists with commas, `127.0.0.2-127.0.0.9`
-    #[arg(long = "source", value_name = "ADDRESS", value_delimiter = ',', hide_short_help = true)]
-    pub(crate) sources: Vec<String>,
-    #[command(flatten)]
-    pub(crate) tls: TlsArgs,
-    #[command(flatten)]
-    pub(crate) means: MeansArgs,
     /// Responses are streams of events (SSE, JSON lines): measure each event
     #[arg(long, hide_short_help = true)]
     pub(crate) events: bool,
-    #[command(flatten)]
-    pub(crate) checks: CheckArgs,
     #[command(flatten)]
     pub(crate) server: ServerArgs,
     /// Don't compare with what `prony calibrate` measured

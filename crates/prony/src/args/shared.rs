@@ -9,6 +9,38 @@ use prony_model::{
     parse_count_u32, parse_duration, parse_percent,
 };
 
+/// What is sent to a server, how, and what makes an answer good: of every command that puts a load on a URL.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct HttpArgs {
+    #[command(flatten)]
+    pub(crate) request: RequestArgs,
+    #[command(flatten)]
+    pub(crate) retries: RetryArgs,
+    #[command(flatten)]
+    pub(crate) connection: ConnectionArgs,
+    #[command(flatten)]
+    pub(crate) wire: WireArgs,
+    #[command(flatten)]
+    pub(crate) checks: CheckArgs,
+}
+
+/// How requests travel, and by what means they are sent: also where the requests come from a file.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct WireArgs {
+    #[command(flatten)]
+    pub(crate) http2: Http2Args,
+    /// Requests in flight on one connection of HTTP/2 [default: 1]
+    #[arg(long, value_name = "N", value_parser = parse_count_u32, hide_short_help = true)]
+    pub(crate) streams: Option<u32>,
+    /// Connect from these local addresses in turn: `127.0.0.2`, lists with commas, `127.0.0.2-127.0.0.9`
+    #[arg(long = "source", value_name = "ADDRESS", value_delimiter = ',', hide_short_help = true)]
+    pub(crate) sources: Vec<String>,
+    #[command(flatten)]
+    pub(crate) tls: TlsArgs,
+    #[command(flatten)]
+    pub(crate) means: MeansArgs,
+}
+
 /// What is sent, and how long it may take.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct RequestArgs {

@@ -106,7 +106,7 @@ impl Report<'_> {
 
 /// What only this machine could do.
 pub(super) fn refuse_local_flags(args: &RunArgs) -> Result<(), CliError> {
-    let tls = &args.tls;
+    let tls = &args.http.wire.tls;
     let local = [
         (args.live, "--live"),
         (args.samples.is_some(), "--samples"),
@@ -114,7 +114,7 @@ pub(super) fn refuse_local_flags(args: &RunArgs) -> Result<(), CliError> {
         (!args.push.otlp.is_empty(), "--otlp"),
         (args.abort_early, "--abort-early"),
         (args.unix.is_some(), "--unix"),
-        (!args.sources.is_empty(), "--source"),
+        (!args.http.wire.sources.is_empty(), "--source"),
         (!args.server.target_pid.is_empty(), "--target-pid"),
         (args.server.target_cgroup.is_some(), "--target-cgroup"),
         (tls.cert.is_some(), "--cert"),

@@ -130,16 +130,8 @@ fn plan(
         url: Some(args.url.clone()),
         connections,
         load,
-        request: args.request.clone(),
+        http: args.http.clone(),
         drain: args.drain,
-        retries: args.retries.clone(),
-        connection: args.connection,
-        http2: args.http2,
-        streams: args.streams,
-        sources: args.sources.clone(),
-        tls: args.tls.clone(),
-        means: args.means,
-        checks: args.checks.clone(),
         ..RunArgs::default()
     };
     let plan = run_plan(&run, None, scenario.transpose()?, seed)?;

@@ -10,7 +10,7 @@ use prony_study::{ComparisonCondition, LiveComparison, ScenarioFile};
 use super::outputs::outputs;
 use super::scenario::{check_base, is_file, read as read_scenario};
 use super::{plan as run_plan, resolve_exec, target};
-use crate::args::{CompareArgs, ExecArgs, PageFormat, RunArgs, TlsArgs};
+use crate::args::{CompareArgs, ExecArgs, HttpArgs, PageFormat, RunArgs, TlsArgs, WireArgs};
 use crate::cli_error::CliError;
 use crate::output::Destination;
 
@@ -161,7 +161,7 @@ fn commands(args: &CompareArgs, a: &str, b: &str, seed: u64) -> Result<ExecPlan,
         reference: Some("1".to_owned()),
         ..ExecArgs::default()
     };
-    Ok(resolve_exec(&typed, args.means.seed.unwrap_or(seed))?.plan)
+    Ok(resolve_exec(&typed, args.http.wire.means.seed.unwrap_or(seed))?.plan)
 }
 
 /// What agents compare is two servers, now, and what is asked for is not about one machine.
@@ -170,7 +170,7 @@ fn check_agents(args: &CompareArgs, what: &What) -> Result<(), CliError> {
         return Err(CliError::usage("--agents load two servers, and these are none")
             .hint("leave it out, or compare two URLs"));
     }
-    let local = [(args.live, "--live"), (!args.sources.is_empty(), "--source")];
+    let local = [(args.live, "--live"), (!args.http.wire.sources.is_empty(), "--source")];
     match local.iter().find(|(given, _)| *given) {
         Some((_, flag)) => {
             Err(CliError::usage(format!("{flag} does not work with --agents: it is about one machine")))
@@ -192,13 +192,15 @@ fn live(args: &CompareArgs, a: &str, b: &str, seed: u64) -> Result<Live, CliErro
         }
     }
     let (other, tls) = sides(args, a, b)?;
-    let seed = args.means.seed.unwrap_or(seed);
+    let seed = args.http.wire.means.seed.unwrap_or(seed);
     let scenario = args.scenario.as_deref().map(|file| scenario(file, [a, b])).transpose()?;
     let run = run_args(args, a);
-    let retries =
-        scenario.as_ref().map_or_else(|| run.retries.clone(), |file| run.retries.or(file.retries.clone()));
+    let of_file = scenario.as_ref().map(|file| file.retries.clone()).unwrap_or_default();
+    let retries = run.http.retries.or(of_file);
+    let wire = WireArgs { tls, ..run.http.wire };
+    let http = HttpArgs { retries, wire, ..run.http };
     let scenario = scenario.map(|file| Box::new(file.scenario));
-    let plan = run_plan(&RunArgs { retries, tls, ..run }, None, scenario, seed)?;
+    let plan = run_plan(&RunArgs { http, ..run }, None, scenario, seed)?;
     if args.primary == Some(Metric::Rate) && matches!(plan.load, Load::Open { .. }) {
         return Err(CliError::usage("with --rate both sides have the same rate: it can't be what decides")
             .hint("name a response time, such as --primary p50, or leave out --rate"));
@@ -239,7 +241,7 @@ fn sides(args: &CompareArgs, a: &str, b: &str) -> Result<(Target, TlsArgs), CliE
     let is_https = [a, b].map(|url| Target::parse(url).is_ok_and(|target| target.tls.is_some()));
     let of = |side: usize| match is_https {
         [false, true] | [true, false] if !is_https[side] => TlsArgs::default(),
-        _ => args.tls.clone(),
+        _ => args.http.wire.tls.clone(),
     };
     Ok((target(b, &of(1), None, &[])?, of(0)))
 }
@@ -251,15 +253,8 @@ fn run_args(args: &CompareArgs, url: &str) -> RunArgs {
         connections: args.connections,
         load: args.load,
         warmup: args.warmup,
-        request: args.request.clone(),
+        http: args.http.clone(),
         drain: args.drain,
-        retries: args.retries.clone(),
-        connection: args.connection,
-        http2: args.http2,
-        streams: args.streams,
-        sources: args.sources.clone(),
-        means: args.means,
-        checks: args.checks.clone(),
         ..RunArgs::default()
     }
 }
@@ -273,6 +268,10 @@ mod tests {
     fn args() -> CompareArgs {
         let url = |port: u16| Some(format!("http://127.0.0.1:{port}/"));
         CompareArgs { a: url(3000), b: url(3001), ..CompareArgs::default() }
+    }
+
+    fn with_tls(tls: &TlsArgs) -> HttpArgs {
+        HttpArgs { wire: WireArgs { tls: tls.clone(), ..WireArgs::default() }, ..HttpArgs::default() }
     }
 
     fn refused(args: &CompareArgs, expected: &str) {
@@ -295,14 +294,14 @@ mod tests {
         let tls = TlsArgs { insecure: true, ..TlsArgs::default() };
         let insecure = |sides: [&str; 2]| {
             let [a, b] = sides.map(|scheme| Some(format!("{scheme}://127.0.0.1:3000/")));
-            let args = CompareArgs { a, b, tls: tls.clone(), ..CompareArgs::default() };
+            let args = CompareArgs { a, b, http: with_tls(&tls), ..CompareArgs::default() };
             let What::Live(live) = resolve(&args, 7).expect("a comparison").what else { panic!("two URLs") };
             live.comparison.plans.map(|plan| plan.target.tls.map(|tls| tls.insecure))
         };
         assert_eq!(insecure(["https", "https"]), [Some(true), Some(true)]);
         assert_eq!(insecure(["http", "https"]), [None, Some(true)]);
         assert_eq!(insecure(["https", "http"]), [Some(true), None]);
-        refused(&CompareArgs { tls, ..args() }, "--insecure is for https");
+        refused(&CompareArgs { http: with_tls(&tls), ..args() }, "--insecure is for https");
     }
 
     #[test]

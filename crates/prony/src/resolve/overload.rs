@@ -61,7 +61,7 @@ pub(crate) fn resolve(args: &OverloadArgs, seed: u64) -> Result<ResolvedArgs, Cl
     {
         return Err(CliError::usage(format!("{flag} must be 500ms at least")).hint("leave it out"));
     }
-    let attempt = args.retries.attempt_timeout.or(args.slo).unwrap_or(SLO);
+    let attempt = args.http.retries.attempt_timeout.or(args.slo).unwrap_or(SLO);
     let (mut plan, timeout) = plan(args, pulse, attempt, seed)?;
     let note = repeated_work(&plan);
     let policy = plan.retries.take();
@@ -89,7 +89,7 @@ pub(crate) fn resolve(args: &OverloadArgs, seed: u64) -> Result<ResolvedArgs, Cl
 
 /// Whose load: `--retries 0` is another way to ask for clients without retries.
 fn clients(args: &OverloadArgs) -> Result<Clients, CliError> {
-    match (args.clients, args.retries.retries) {
+    match (args.clients, args.http.retries.retries) {
         (Some(Clients::Retrying | Clients::Both), Some(0)) => {
             Err(CliError::usage("--retries 0 leaves no clients that retry")
                 .hint("leave out --clients, or ask for retries: --retries 3"))
@@ -117,16 +117,18 @@ fn plan(
     attempt: Duration,
     seed: u64,
 ) -> Result<(RunPlan, Duration), CliError> {
-    let retries = args.retries.retries.filter(|retries| *retries > 0).unwrap_or(RETRIES);
-    let backoff = args.retries.retry_backoff.unwrap_or_default();
-    let timeout = args.request.timeout.unwrap_or_else(|| whole_timeout(retries, attempt, backoff));
+    let retries = args.http.retries.retries.filter(|retries| *retries > 0).unwrap_or(RETRIES);
+    let backoff = args.http.retries.retry_backoff.unwrap_or_default();
+    let timeout = args.http.request.timeout.unwrap_or_else(|| whole_timeout(retries, attempt, backoff));
     if timeout < attempt {
         return Err(CliError::usage(
             "--timeout is for a request with its retries, and less than one attempt has",
         )
         .hint("leave it out, or shorten the attempts: --attempt-timeout 500ms"));
     }
-    let mut typed = args.retries.clone();
+    let mut http = args.http.clone();
+    http.request.timeout = Some(timeout);
+    let typed = &mut http.retries;
     typed.retries = Some(retries);
     typed.attempt_timeout = Some(attempt);
     typed.retry_on.get_or_insert_with(common_failures);
@@ -135,21 +137,11 @@ fn plan(
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
     let needed = under_way.clamp(*CONNECTIONS.start(), *CONNECTIONS.end()) as u32;
     let allowed = fewer_connections(args.threads).map_or(needed, |allowed| needed.min(allowed));
-    let mut request = args.request.clone();
-    request.timeout = Some(timeout);
     let run = RunArgs {
         url: Some(args.url.clone()),
         connections: Some(args.connections.unwrap_or(allowed)),
         load: LoadArgs { rate: Some(pulse), threads: args.threads, ..LoadArgs::default() },
-        request,
-        retries: typed,
-        connection: args.connection,
-        http2: args.http2,
-        streams: args.streams,
-        sources: args.sources.clone(),
-        tls: args.tls.clone(),
-        means: args.means,
-        checks: args.checks.clone(),
+        http,
         ..RunArgs::default()
     };
     Ok((run_plan(&run, None, None, seed)?, timeout))
@@ -217,7 +209,7 @@ mod tests {
     fn clients_are_chosen() {
         let of = |clients, retries| {
             let mut typed = OverloadArgs { clients, ..args(100.0) };
-            typed.retries.retries = retries;
+            typed.http.retries.retries = retries;
             resolve(&typed, 7).map(|resolved| (resolved.live.plain, resolved.live.retrying.is_some()))
         };
         assert_eq!(of(None, None).ok(), Some((true, true)));
@@ -241,7 +233,7 @@ mod tests {
         refused(&args(1.0), "a pulse takes");
         refused(&OverloadArgs { pulse: length(600), ..args(1e5) }, "shorten it");
         let mut typed = args(100.0);
-        typed.request.timeout = Some(Duration::from_millis(1));
+        typed.http.request.timeout = Some(Duration::from_millis(1));
         refused(&typed, "--timeout is for a request with its retries");
         refused(&OverloadArgs { url: "ftp://x/".to_owned(), ..args(100.0) }, "ftp");
     }

@@ -7,7 +7,7 @@ use prony_model::{RecordedArrivals, RunOptions, RunPlan, is_token};
 
 use super::scenario::check_base;
 use super::{ResolvedArgs, fewer_connections, header, options, resolved, target};
-use crate::args::{ConnectionArgs, LoadArgs, ReplayArgs, RequestArgs, RunArgs};
+use crate::args::{ConnectionArgs, HttpArgs, LoadArgs, ReplayArgs, RequestArgs, RunArgs};
 use crate::cli_error::CliError;
 
 /// What `args` mean. `seed` stands in for one that was not typed.
@@ -17,9 +17,9 @@ pub(crate) fn resolve_replay(args: &ReplayArgs, seed: u64) -> Result<(RunArgs, R
     let headers = args.headers.iter().map(|typed| header(typed)).collect::<Result<Vec<_>, _>>()?;
     let run = run_args(args);
     // What can be refused without the file is refused before it is read.
-    let target = target(&args.to, &run.tls, run.unix.as_deref(), &run.connect_to)?;
+    let target = target(&args.to, &args.wire.tls, run.unix.as_deref(), &run.connect_to)?;
     let without_file = options(&run)?;
-    let seed = args.means.seed.unwrap_or(seed);
+    let seed = args.wire.means.seed.unwrap_or(seed);
     let (recording, sha256) = read(args, &selection).map_err(|error| CliError::from(error.problem()))?;
     let speed = args.speed.unwrap_or(1.0);
     let file = args.file.display().to_string();
@@ -90,19 +90,18 @@ fn run_args(args: &ReplayArgs) -> RunArgs {
         url: Some(args.to.clone()),
         connections: args.connections,
         load: LoadArgs { threads: args.threads, ..LoadArgs::default() },
-        request: RequestArgs {
-            timeout: args.timeout,
-            connect_timeout: args.connect_timeout,
-            ..RequestArgs::default()
+        http: HttpArgs {
+            request: RequestArgs {
+                timeout: args.timeout,
+                connect_timeout: args.connect_timeout,
+                ..RequestArgs::default()
+            },
+            connection: ConnectionArgs { no_keepalive: args.no_keepalive, ..ConnectionArgs::default() },
+            wire: args.wire.clone(),
+            ..HttpArgs::default()
         },
-        connection: ConnectionArgs { no_keepalive: args.no_keepalive, ..ConnectionArgs::default() },
-        http2: args.http2,
-        streams: args.streams,
         unix: args.unix.clone(),
         connect_to: args.connect_to.clone(),
-        sources: args.sources.clone(),
-        tls: args.tls.clone(),
-        means: args.means,
         server: args.server.clone(),
         no_calibration: args.no_calibration,
         target_commit: args.target_commit.clone(),

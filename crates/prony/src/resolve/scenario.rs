@@ -6,7 +6,7 @@ use std::path::Path;
 use prony_model::Scenario;
 use prony_study::ScenarioFile;
 
-use crate::args::RunArgs;
+use crate::args::{HttpArgs, RunArgs};
 use crate::cli_error::CliError;
 use crate::{imports, mistakes, output, terminal};
 
@@ -34,8 +34,8 @@ pub(super) fn with_scenario(args: RunArgs) -> Result<(RunArgs, Option<Box<Scenar
             .hint("add --base http://127.0.0.1:3000, or base = \"…\" to the file"));
     };
     check_base(&base)?;
-    let retries = args.retries.or(file.retries);
-    Ok((RunArgs { url: Some(base), retries, ..args }, Some(Box::new(file.scenario))))
+    let http = HttpArgs { retries: args.http.retries.or(file.retries), ..args.http };
+    Ok((RunArgs { url: Some(base), http, ..args }, Some(Box::new(file.scenario))))
 }
 
 /// The scenario at `path`, in Prony's own words or in those of another tool, which may need `variables`.
