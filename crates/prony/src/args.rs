@@ -64,8 +64,8 @@ pub(crate) use serve::{
     RudyArgs, ServeArgs, ServeTlsArgs, Served, WhenFull,
 };
 pub(crate) use shared::{
-    BodyLength, CheckArgs, ConnectionArgs, Driver, Http2Args, HttpArgs, KernelStamps, LoadArgs, RequestArgs,
-    TlsArgs, WireArgs,
+    BodyLength, CheckArgs, ConnectionArgs, Driver, Http2Args, HttpArgs, KernelStamps, LoadArgs, PaceArgs,
+    RequestArgs, TlsArgs, WireArgs,
 };
 pub(crate) use study::StudyArgs;
 pub(crate) use supervise::SuperviseArgs;

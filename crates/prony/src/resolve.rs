@@ -163,17 +163,17 @@ fn options(args: &RunArgs) -> Result<RunOptions, CliError> {
     Ok(RunOptions {
         connections: args.connections.or_else(|| {
             let is_open = args.load.rate.is_some() || args.stages.is_some() || args.arrivals_file.is_some();
-            is_open.then(|| fewer_connections(args.load.threads)).flatten()
+            is_open.then(|| fewer_connections(args.load.pace.threads)).flatten()
         }),
         duration: args.duration,
         requests: args.requests,
         rate: args.load.rate,
         stages: args.stages.clone(),
-        poisson: args.load.poisson,
-        arrivals: args.load.arrivals,
+        poisson: args.load.pace.poisson,
+        arrivals: args.load.pace.arrivals,
         recorded: args.arrivals_file.as_deref().map(replay::arrivals).transpose()?.map(Box::new),
         replay: None,
-        threads: args.load.threads,
+        threads: args.load.pace.threads,
         warmup: args.warmup,
         request: self::request(
             request,

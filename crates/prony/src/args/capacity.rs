@@ -7,16 +7,15 @@ use clap::ValueEnum;
 use prony_model::{Problem, Rate, Threshold, parse_count_u32, parse_duration};
 
 use super::run::PageFormat;
-use super::shared::HttpArgs;
+use super::shared::{HttpArgs, PaceArgs};
 
 /// `prony capacity`, as typed: `None` where nothing was.
 #[derive(Debug, Clone, Default, clap::Args)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a flag that is there or not: nothing is inferred here"
-)]
 // The short help has room for what only a search has.
 #[command(
+    mut_arg("poisson", |flag| flag.conflicts_with("users")),
+    mut_arg("arrivals", |flag| flag.conflicts_with("users")),
+    mut_arg("threads", |flag| flag.hide_short_help(true)),
     mut_arg("method", |flag| flag.hide_short_help(true)),
     mut_arg("headers", |flag| flag.hide_short_help(true)),
     mut_arg("body", |flag| flag.hide_short_help(true)),
@@ -55,15 +54,11 @@ pub(crate) struct CapacityArgs {
     /// Length of a trial [default: 10s, or less if --time is short]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true)]
     pub(crate) trial: Option<Duration>,
-    /// Poisson arrivals, as from many independent users
-    #[arg(long, conflicts_with = "users", hide_short_help = true)]
-    pub(crate) poisson: bool,
     /// Connections at most [default: 1000]
     #[arg(short, long, value_name = "N", value_parser = parse_count_u32, conflicts_with = "users", hide_short_help = true)]
     pub(crate) connections: Option<u32>,
-    /// Worker threads [default: 1]
-    #[arg(short, long, value_name = "N", value_parser = parse_count_u32, hide_short_help = true)]
-    pub(crate) threads: Option<u32>,
+    #[command(flatten)]
+    pub(crate) pace: PaceArgs,
     #[command(flatten)]
     pub(crate) http: HttpArgs,
     /// Wait this long for the last responses of a trial [default: 1s]

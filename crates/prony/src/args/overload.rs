@@ -7,12 +7,13 @@ use clap::ValueEnum;
 use prony_model::{Rate, parse_count_u32, parse_duration};
 
 use super::capacity::CapacityFormat;
-use super::shared::HttpArgs;
+use super::shared::{HttpArgs, PaceArgs};
 
 /// `prony overload`, as typed: `None` where nothing was.
 #[derive(Debug, Clone, Default, clap::Args)]
 // The short help has room for what only an overload has.
 #[command(
+    mut_arg("threads", |flag| flag.hide_short_help(true)),
     mut_arg("method", |flag| flag.hide_short_help(true)),
     mut_arg("headers", |flag| flag.hide_short_help(true)),
     mut_arg("body", |flag| flag.hide_short_help(true)),
@@ -59,9 +60,8 @@ pub(crate) struct OverloadArgs {
     /// Connections at most [default: as many as requests can be under way, up to 10000]
     #[arg(short, long, value_name = "N", value_parser = parse_count_u32, hide_short_help = true)]
     pub(crate) connections: Option<u32>,
-    /// Worker threads [default: 1]
-    #[arg(short, long, value_name = "N", value_parser = parse_count_u32, hide_short_help = true)]
-    pub(crate) threads: Option<u32>,
+    #[command(flatten)]
+    pub(crate) pace: PaceArgs,
     #[command(flatten)]
     pub(crate) http: HttpArgs,
     /// Don't compare with what `prony calibrate` measured

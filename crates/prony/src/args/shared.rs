@@ -166,6 +166,13 @@ pub(crate) struct LoadArgs {
     /// Open loop: requests per second, regardless of answers
     #[arg(short, long, value_name = "RATE")]
     pub(crate) rate: Option<Rate>,
+    #[command(flatten)]
+    pub(crate) pace: PaceArgs,
+}
+
+/// How the requests of a rate arrive, and how many threads send them.
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
+pub(crate) struct PaceArgs {
     /// Open loop with Poisson arrivals, as from many independent users
     #[arg(long, hide_short_help = true)]
     pub(crate) poisson: bool,

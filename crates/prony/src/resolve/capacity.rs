@@ -90,7 +90,7 @@ fn rate(args: &CapacityArgs, time: Duration, seed: u64) -> Result<What, CliError
     let objectives = Objectives { thresholds: args.objectives.clone(), errors_max };
     objectives.check().map_err(|problem| CliError::from(problem.after("--slo ")))?;
     let any = Rate::per_second(from.unwrap_or(ANY_PER_S));
-    let load = LoadArgs { rate: any, poisson: args.poisson, arrivals: None, threads: args.threads };
+    let load = LoadArgs { rate: any, pace: args.pace };
     Ok(What::Rate(Box::new(LiveCapacity {
         plan: plan(args, load, args.connections, seed)?,
         objectives,
@@ -103,7 +103,7 @@ fn rate(args: &CapacityArgs, time: Duration, seed: u64) -> Result<What, CliError
 }
 
 fn users(args: &CapacityArgs, time: Duration, seed: u64) -> Result<What, CliError> {
-    let load = LoadArgs { rate: None, poisson: false, arrivals: None, threads: args.threads };
+    let load = LoadArgs { rate: None, pace: args.pace };
     let scaling = LiveScaling {
         plan: plan(args, load, args.users.last().copied(), seed)?,
         users: args.users.clone(),

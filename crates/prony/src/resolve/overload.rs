@@ -136,11 +136,11 @@ fn plan(
     let under_way = pulse.as_per_second() * attempt.as_secs_f64() * attempts;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
     let needed = under_way.clamp(*CONNECTIONS.start(), *CONNECTIONS.end()) as u32;
-    let allowed = fewer_connections(args.threads).map_or(needed, |allowed| needed.min(allowed));
+    let allowed = fewer_connections(args.pace.threads).map_or(needed, |allowed| needed.min(allowed));
     let run = RunArgs {
         url: Some(args.url.clone()),
         connections: Some(args.connections.unwrap_or(allowed)),
-        load: LoadArgs { rate: Some(pulse), threads: args.threads, ..LoadArgs::default() },
+        load: LoadArgs { rate: Some(pulse), pace: args.pace },
         http,
         ..RunArgs::default()
     };
@@ -158,7 +158,10 @@ fn common_failures() -> RetryOn {
 
 #[cfg(test)]
 mod tests {
+    use prony_model::{Arrivals, Load};
+
     use super::*;
+    use crate::args::PaceArgs;
 
     fn args(rate: f64) -> OverloadArgs {
         OverloadArgs {
@@ -203,6 +206,18 @@ mod tests {
         let fast = live(&OverloadArgs { slo, ..args(100.0) });
         assert_eq!(fast.plan.timeouts.request, Duration::from_millis(200));
         assert_eq!(fast.after, Duration::from_secs(100));
+    }
+
+    #[test]
+    fn arrivals_are_those_of_many_users_where_that_is_asked_for() {
+        let arrivals = |pace: PaceArgs| match live(&OverloadArgs { pace, ..args(100.0) }).plan.load {
+            Load::Open { arrivals, .. } => arrivals,
+            load @ Load::Closed { .. } => panic!("{load:?}"),
+        };
+        assert_eq!(arrivals(PaceArgs::default()), Arrivals::Constant);
+        assert_eq!(arrivals(PaceArgs { poisson: true, ..PaceArgs::default() }), Arrivals::Poisson);
+        let bursty = Arrivals::parse("bursty:5x,50ms").ok();
+        assert_eq!(Some(arrivals(PaceArgs { arrivals: bursty, ..PaceArgs::default() })), bursty);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use prony_model::{RecordedArrivals, RunOptions, RunPlan, is_token};
 
 use super::scenario::check_base;
 use super::{ResolvedArgs, fewer_connections, header, options, resolved, target};
-use crate::args::{ConnectionArgs, HttpArgs, LoadArgs, ReplayArgs, RequestArgs, RunArgs};
+use crate::args::{ConnectionArgs, HttpArgs, LoadArgs, PaceArgs, ReplayArgs, RequestArgs, RunArgs};
 use crate::cli_error::CliError;
 
 /// What `args` mean. `seed` stands in for one that was not typed.
@@ -89,7 +89,7 @@ fn run_args(args: &ReplayArgs) -> RunArgs {
     RunArgs {
         url: Some(args.to.clone()),
         connections: args.connections,
-        load: LoadArgs { threads: args.threads, ..LoadArgs::default() },
+        load: LoadArgs { pace: PaceArgs { threads: args.threads, ..PaceArgs::default() }, rate: None },
         http: HttpArgs {
             request: RequestArgs {
                 timeout: args.timeout,
