@@ -32,6 +32,10 @@ pub struct CapacityResult {
     pub interrupted: bool,
     /// What each trial was asked to do, but for its load and its length.
     pub plan: RunPlan,
+    /// The agents that put the load on the server together, as they were at the beginning; empty where this machine did. The
+    /// threads of `plan` are each agent's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<String>,
     /// The addresses that the target's name stood for.
     pub addresses: Vec<String>,
     /// The driver that did it.
@@ -179,6 +183,8 @@ pub enum CapacityLimit {
     Network,
     /// The machine was too busy with other things.
     Machine,
+    /// Agents were lost.
+    Agents,
     /// No higher load was asked for.
     Asked,
     /// The time was over.
@@ -192,6 +198,7 @@ impl CapacityLimit {
             Self::Client => "client",
             Self::Network => "network",
             Self::Machine => "machine",
+            Self::Agents => "agents",
             Self::Asked => "asked",
             Self::Time => "time",
         }
@@ -209,6 +216,9 @@ pub struct CapacityTrial {
     /// How many users there were, where those were varied.
     #[serde(default)]
     pub users: Option<u32>,
+    /// The agents whose results it is; empty where this machine put the load on the server.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<String>,
     /// Start of the load, RFC 3339 in UTC.
     pub started_at: String,
     /// The planned measured part, seconds: its weight in the decision.
@@ -435,6 +445,7 @@ mod tests {
             CapacityLimit::Client,
             CapacityLimit::Network,
             CapacityLimit::Machine,
+            CapacityLimit::Agents,
             CapacityLimit::Asked,
             CapacityLimit::Time,
         ] {

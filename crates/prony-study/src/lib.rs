@@ -17,6 +17,7 @@ mod clock;
 mod compare;
 mod estimate;
 mod execute;
+mod fault;
 mod file;
 #[cfg(test)]
 mod fixture;
@@ -45,7 +46,7 @@ pub use file::{
     Host, Mistake, Overrides, ScenarioFile, StudyError, scenario_file_json_schema, study_file_json_schema,
 };
 pub use folder::{Begin, Folder, FolderError, failures};
-pub use loads::{LoadError, LoadRunner};
+pub use loads::{Cause, LoadError, LoadRunner, Loaded};
 pub use overload::{LiveOverload, OverloadRunner, OverloadSample, Recorded, part_length};
 pub use runner::{Runner, RunnerError};
 pub use schedule::{Schedule, Step};

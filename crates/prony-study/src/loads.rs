@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use prony_model::{End, Load, Problem, RunPlan, RunResult};
+use prony_model::{End, FleetAgent, Load, Problem, RunPlan, RunResult};
 
 /// Requests one at a time: what one takes alone.
 const ALONE: End = End::First { duration: Duration::from_secs(1), requests: 20 };
@@ -17,18 +17,59 @@ const DRAINED_MAX: Duration = Duration::from_secs(30);
 /// From one look to the next, and between any two loads.
 pub(crate) const PAUSE: Duration = Duration::from_millis(200);
 
-/// What puts loads on a server: the engine, and a clock.
+/// What puts loads on a server: the engine or agents, and a clock.
 pub trait LoadRunner {
     /// Why a run could not be made.
     type Error;
-    /// Puts the load of a plan on its target.
-    fn run(&mut self, plan: &RunPlan) -> Result<RunResult, Self::Error>;
+    /// Puts the load of a plan on its target. With agents the threads of the plan are each agent's, and a plan of fewer
+    /// connections than they need is for some of them.
+    fn run(&mut self, plan: &RunPlan) -> Result<Loaded, Self::Error>;
+    /// The agents that put loads on the server, as they were at the beginning; none where this machine does.
+    fn agents(&self) -> Vec<String> {
+        Vec::new()
+    }
+    /// Those of them that were lost since.
+    fn lost(&self) -> Vec<String> {
+        Vec::new()
+    }
     /// The time since the beginning.
     fn elapsed(&self) -> Duration;
     /// Waits.
     fn pause(&mut self, length: Duration);
     /// An error in a line.
     fn describe(error: &Self::Error) -> String;
+    /// What an error is about.
+    fn cause(error: &Self::Error) -> Cause;
+}
+
+/// A load that was put on a server.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// What was measured; by agents, all of them together.
+    pub result: RunResult,
+    /// What each agent did; empty where this machine put the load on the server.
+    pub agents: Vec<FleetAgent>,
+}
+
+impl From<RunResult> for Loaded {
+    fn from(result: RunResult) -> Self {
+        Self { result, agents: Vec::new() }
+    }
+}
+
+/// What kept a load from being put on a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// The server did not answer.
+    Server,
+    /// The agents can't put this load on the server; another one perhaps.
+    Share,
+    /// An agent was lost before the load; others are left.
+    Lost,
+    /// No agent is left, or none can be reached.
+    Agents,
+    /// It was ended by hand.
+    Interrupt,
 }
 
 /// Why nothing was measured.
@@ -52,12 +93,14 @@ pub(crate) struct Alone {
 }
 
 /// Whether a server answers as before any load.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Drained {
     /// After this long.
     After(Duration),
     /// Not for as long as it was waited for.
     Never,
+    /// Nobody is left who could look.
+    Unseen(String),
     /// The wait was stopped by hand.
     Interrupted,
 }
@@ -67,7 +110,7 @@ pub(crate) fn alone<R: LoadRunner>(
     plan: &RunPlan,
     runner: &mut R,
 ) -> Result<Option<Alone>, LoadError<R::Error>> {
-    let result = runner.run(&single(plan, ALONE)).map_err(LoadError::Run)?;
+    let result = runner.run(&single(plan, ALONE)).map_err(LoadError::Run)?.result;
     if result.timing.interrupted {
         return Ok(None);
     }
@@ -90,7 +133,7 @@ pub(crate) fn refuse_without_success<E>(result: &RunResult) -> Result<(), LoadEr
     )))
 }
 
-/// Waits until single requests take as long as before any load.
+/// Waits until single requests take as long as before any load: since when they do is when those were sent.
 pub(crate) fn wait_until_drained<R: LoadRunner>(
     plan: &RunPlan,
     alone_ms: Option<f64>,
@@ -102,19 +145,25 @@ pub(crate) fn wait_until_drained<R: LoadRunner>(
     let limit_ms =
         alone_ms.map_or(f64::INFINITY, |alone| (alone * DRAINED_FACTOR).max(alone + DRAINED_SLACK_MS));
     loop {
-        let result = runner.run(&plan);
-        let waited = runner.elapsed().saturating_sub(began);
-        if let Ok(result) = &result {
-            if result.timing.interrupted {
-                return Drained::Interrupted;
+        let sent = runner.elapsed().saturating_sub(began);
+        match runner.run(&plan) {
+            Ok(Loaded { result, .. }) => {
+                if result.timing.interrupted {
+                    return Drained::Interrupted;
+                }
+                // The least: a neighbour delays some of so few.
+                let least = result.latency.service.min_ms.filter(|_| result.requests.done > 0);
+                if least.is_some_and(|least| least <= limit_ms) {
+                    return Drained::After(sent);
+                }
             }
-            // The least: a neighbour delays some of so few.
-            let least = result.latency.service.min_ms.filter(|_| result.requests.done > 0);
-            if least.is_some_and(|least| least <= limit_ms) {
-                return Drained::After(waited);
-            }
+            Err(error) => match R::cause(&error) {
+                Cause::Interrupt => return Drained::Interrupted,
+                Cause::Agents => return Drained::Unseen(R::describe(&error)),
+                Cause::Server | Cause::Share | Cause::Lost => {}
+            },
         }
-        if waited >= DRAINED_MAX {
+        if runner.elapsed().saturating_sub(began) >= DRAINED_MAX {
             return Drained::Never;
         }
         runner.pause(PAUSE);
@@ -132,4 +181,12 @@ fn single(plan: &RunPlan, end: End) -> RunPlan {
         samples: false,
         ..plan.clone()
     }
+}
+
+/// A sentence for each agent that was lost.
+pub(crate) fn lost_agents<R: LoadRunner>(runner: &R) -> impl Iterator<Item = String> {
+    runner
+        .lost()
+        .into_iter()
+        .map(|agent| format!("the agent {agent} was lost; the loads after that are by the others"))
 }

@@ -43,7 +43,7 @@ pub(crate) use compare::CompareArgs;
 pub(crate) use egress::EgressArgs;
 pub(crate) use exec::{ALL_FAILURES, ExecArgs};
 pub(crate) use express::{ExpressArgs, StartPostgres};
-pub(crate) use fleet::{BrokerArgs, LeadArgs};
+pub(crate) use fleet::{BrokerArgs, FleetArgs, LeadArgs};
 pub(crate) use import::{ImportArgs, ImportFormat};
 pub(crate) use k8s::{K8sArgs, K8sLeadArgs, K8sResultArgs};
 pub(crate) use lab::{

@@ -17,8 +17,8 @@ use std::time::Duration;
 
 use prony_fleet::bus::{Bus, BusEvent, NatsBus};
 use prony_fleet::controller::{
-    AGENTS_MAX, Arrived, EVENTS_MAX, Event, Line, Observer, Outcome, RunSettings, Signer, UNATTENDED, Wanted,
-    deadline, drive, find,
+    AGENTS_MAX, AgentResult, Arrived, EVENTS_MAX, Event, Line, Observer, Outcome, RunSettings, Signer,
+    SliceState, UNATTENDED, Wanted, deadline, drive, find,
 };
 use prony_fleet::protocol::{AgentName, ControllerKey, PAYLOAD_MAX, RunName, Subject, WirePlan};
 use prony_model::{AgentChoice, End, FleetResult, RunAgents, RunPlan, split};
@@ -74,6 +74,8 @@ pub(crate) struct Led {
     pub(crate) failure: Option<String>,
     /// Whether it was ended by hand.
     pub(crate) interrupted: bool,
+    /// Those that did not answer, or not any more.
+    pub(crate) lost: Vec<AgentName>,
 }
 
 impl Leader {
@@ -134,6 +136,12 @@ impl Leader {
         Ok(())
     }
 
+    /// The names of `agents`, which were found: where any so many would do, those that were taken.
+    pub(crate) fn names(&self, agents: &RunAgents) -> Vec<String> {
+        let found = self.known.get(agents).into_iter().flatten();
+        found.take(agents.load.count()).map(|(name, _)| name.to_string()).collect()
+    }
+
     /// Has `agents` put the load of `plan` on its server together. `threads` of the plan are each agent's; all else is
     /// that of the whole load.
     ///
@@ -153,7 +161,7 @@ impl Leader {
         self.gate.open.store(true, Ordering::Release);
         let led = self.listen().and_then(|()| {
             if self.gate.stopped.load(Ordering::Acquire) {
-                return Ok(Led { fleet: None, failure: None, interrupted: true });
+                return Ok(Led { fleet: None, failure: None, interrupted: true, lost: Vec::new() });
             }
             let epoch = self.epoch.advance()?;
             let wanted = match self.known.get(agents) {
@@ -186,7 +194,9 @@ impl Leader {
             } else {
                 self.kept.push(kept);
             }
-            Ok(Led { fleet, failure: outcome.failure, interrupted: outcome.interrupted })
+            let is_lost = |agent: &&AgentResult| agent.state == SliceState::Lost;
+            let lost = outcome.agents.iter().filter(is_lost).map(|agent| agent.name.clone()).collect();
+            Ok(Led { fleet, failure: outcome.failure, interrupted: outcome.interrupted, lost })
         });
         self.gate.open.store(false, Ordering::Release);
         led

@@ -19,6 +19,12 @@ pub(super) fn manner(result: &CapacityResult) -> Vec<String> {
     parts.extend(tls::choices(&plan.target));
     parts.push(plan.request.version.name().to_owned());
     let threads = plural(plan.threads.into(), "thread");
+    let threads = match result.agents.len() {
+        0 => threads,
+        count => {
+            format!("{} ({}), each with {threads}", plural(count as u64, "agent"), result.agents.join(", "))
+        }
+    };
     parts.push(match (result.method.varied, plan.load) {
         (Varied::Users, _) => format!("closed loops, {threads}"),
         (Varied::Rate, prony_model::Load::Open { arrivals, max_connections, .. }) => {

@@ -147,6 +147,7 @@ mod tests {
             purpose: prony_model::TrialPurpose::Coarse,
             rate_per_s: 100.0,
             users: None,
+            agents: Vec::new(),
             started_at: String::new(),
             planned_s: 10.0,
             measured_s: 10.0,

@@ -13,12 +13,13 @@ use prony_model::{
 use super::findings::findings;
 use super::outcome::outcome;
 use super::search::{
-    COARSE, CONFIRM_SHARE, CONFIRM_TRIALS, EXCEED_RATIO, Next, PRECISION, Search, SearchOptions,
+    COARSE, CONFIRM_SHARE, CONFIRM_TRIALS, EXCEED_RATIO, Found, Next, PRECISION, Search, SearchOptions,
     TRIALS_PER_LOAD, TrialPlan, Tried, WARMUP_SHARE, rounded,
 };
 use super::trial::{Objectives, least_time_ms, trial};
 use crate::loads::{
-    Alone, Drained, LoadError, LoadRunner, PAUSE, alone, refuse_without_success, wait_until_drained,
+    Alone, Cause, Drained, LoadError, LoadRunner, PAUSE, alone, lost_agents, refuse_without_success,
+    wait_until_drained,
 };
 
 /// A short load by a few connections: about how much the server can do.
@@ -90,7 +91,7 @@ pub(super) fn pilot<R: TrialRunner>(
         warmup: PILOT_WARMUP,
         ..plan.clone()
     };
-    let result = runner.run(&plan).map_err(LoadError::Run)?;
+    let result = runner.run(&plan).map_err(LoadError::Run)?.result;
     if result.timing.interrupted {
         return Ok(None);
     }
@@ -123,6 +124,7 @@ impl LiveCapacity {
             notes: Vec::new(),
             not_recovered_after: None,
             died: None,
+            stopped: None,
             interrupted: false,
         };
         Ok(searching.go(runner, &pilot, &options))
@@ -220,6 +222,8 @@ struct Searching<'a> {
     not_recovered_after: Option<f64>,
     /// Why the server did not answer at all any more.
     died: Option<String>,
+    /// Why no more load can be put on it.
+    stopped: Option<String>,
     interrupted: bool,
 }
 
@@ -239,6 +243,10 @@ impl Searching<'_> {
             self.one(&plan, runner);
             runner.pause(PAUSE + PAUSE_AFTER_VOID * self.spoiled_in_a_row());
         };
+        let found = match &self.stopped {
+            Some(_) => Found { limit: Some(CapacityLimit::Agents), ..found },
+            None => found,
+        };
         let outcome = match &self.died {
             // What is gone has no capacity, unless it carried something before.
             Some(why) if found.carried.is_none() => CapacityOutcome::Unknown { reason: why.clone() },
@@ -246,6 +254,7 @@ impl Searching<'_> {
         };
         let findings =
             findings(&outcome, &self.trials, self.not_recovered_after, self.interrupted, options.time);
+        self.notes.extend(lost_agents(runner));
         let Pilot { result, alone_ms, .. } = pilot;
         CapacityResult {
             format: CAPACITY_FORMAT.to_owned(),
@@ -255,6 +264,7 @@ impl Searching<'_> {
             elapsed_s: runner.elapsed().as_secs_f64(),
             interrupted: self.interrupted,
             plan: self.live.plan.clone(),
+            agents: runner.agents(),
             addresses: result.addresses.clone(),
             driver: result.driver.name.clone(),
             objectives: self.live.objectives.thresholds.iter().map(ToString::to_string).collect(),
@@ -286,19 +296,20 @@ impl Searching<'_> {
             return;
         };
         let (mut made, void_by) = match runner.run(&run_plan) {
-            Ok(result) if result.timing.interrupted => {
-                self.interrupted = true;
-                self.search.end();
-                return;
-            }
-            Ok(result) => trial(&result, &self.live.objectives, plan.purpose, plan.length.as_secs_f64()),
-            Err(error) => {
-                let why = R::describe(&error);
-                self.died =
-                    Some(format!("the server did not answer at {} /s: {why}", whole(plan.rate_per_s)));
-                self.notes.extend(self.died.clone());
-                (unanswered(plan, why), None)
-            }
+            Ok(loaded) if loaded.result.timing.interrupted => return self.interrupt(),
+            Ok(loaded) => trial(&loaded, &self.live.objectives, plan.purpose, plan.length.as_secs_f64()),
+            Err(error) => match (R::cause(&error), R::describe(&error)) {
+                (Cause::Interrupt, _) => return self.interrupt(),
+                (Cause::Agents, why) => return self.stop(why),
+                (Cause::Share, why) => (not_made(plan, TrialOutcome::Void, why), Some(CapacityLimit::Client)),
+                (Cause::Lost, why) => (not_made(plan, TrialOutcome::Void, why), Some(CapacityLimit::Agents)),
+                (Cause::Server, why) => {
+                    self.died =
+                        Some(format!("the server did not answer at {} /s: {why}", whole(plan.rate_per_s)));
+                    self.notes.extend(self.died.clone());
+                    (not_made(plan, TrialOutcome::Failed, why), None)
+                }
+            },
         };
         let outcome = made.outcome;
         if plan.purpose == TrialPurpose::Confirm && outcome == TrialOutcome::Failed {
@@ -313,7 +324,7 @@ impl Searching<'_> {
         self.search.record(tried);
         if outcome == TrialOutcome::Failed {
             made.recovered_after_s = self.recovered(runner);
-            if made.recovered_after_s.is_none() && !self.interrupted {
+            if made.recovered_after_s.is_none() && !self.interrupted && self.stopped.is_none() {
                 self.not_recovered_after = Some(plan.rate_per_s);
                 self.search.end();
             }
@@ -328,12 +339,27 @@ impl Searching<'_> {
         match wait_until_drained(&self.live.plan, self.alone_ms, runner) {
             Drained::After(after) => Some(after.as_secs_f64()),
             Drained::Never => None,
+            Drained::Unseen(why) => {
+                self.stop(why);
+                None
+            }
             Drained::Interrupted => {
-                self.interrupted = true;
-                self.search.end();
+                self.interrupt();
                 None
             }
         }
+    }
+
+    fn interrupt(&mut self) {
+        self.interrupted = true;
+        self.search.end();
+    }
+
+    /// Nobody is left who could put a load on the server.
+    fn stop(&mut self, why: String) {
+        self.notes.push(no_more(self.trials.len(), &why));
+        self.stopped = Some(why);
+        self.search.end();
     }
 
     /// Why no higher load was tried, in words.
@@ -344,6 +370,9 @@ impl Searching<'_> {
         let at = last.map(|trial| format!(" at {} /s: {}", whole(trial.rate_per_s), trial.reason));
         let at = at.unwrap_or_default();
         match limit {
+            CapacityLimit::Agents => {
+                self.stopped.clone().unwrap_or_else(|| format!("too many agents were lost{at}"))
+            }
             CapacityLimit::Client => format!("the client is the limit{at}"),
             CapacityLimit::Network => format!("the network is the limit{at}"),
             CapacityLimit::Machine => format!("this machine was too busy{at}"),
@@ -356,16 +385,22 @@ impl Searching<'_> {
     }
 }
 
-/// A trial in which nothing answered.
-fn unanswered(plan: &TrialPlan, why: String) -> CapacityTrial {
+/// Why there are no more than so many trials.
+pub(super) fn no_more(trials: usize, why: &str) -> String {
+    format!("it ended after {}: {why}", plural(trials as u64, "trial"))
+}
+
+/// A trial whose load could not be put on the server.
+pub(super) fn not_made(plan: &TrialPlan, outcome: TrialOutcome, why: String) -> CapacityTrial {
     CapacityTrial {
         purpose: plan.purpose,
         rate_per_s: plan.rate_per_s,
         users: None,
+        agents: Vec::new(),
         started_at: String::new(),
         planned_s: plan.length.as_secs_f64(),
         measured_s: 0.0,
-        outcome: TrialOutcome::Failed,
+        outcome,
         reason: why,
         objectives: Vec::new(),
         requests: 0,

@@ -13,5 +13,4 @@ mod users;
 pub use live::{LiveCapacity, TrialRunner};
 pub use search::TrialPlan;
 pub use trial::Objectives;
-pub(crate) use trial::fault_of_client;
 pub use users::LiveScaling;

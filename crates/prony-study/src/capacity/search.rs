@@ -29,7 +29,7 @@ pub(super) const WARMUP_SHARE: f64 = 0.2;
 const STRIDE: f64 = 2.0;
 /// A load is given up after so many void trials in a row: where the client is too slow it will be the next time.
 const VOID_OF_CLIENT_MAX: u32 = 2;
-/// Where the machine was busy, the next moment may be better.
+/// Where the machine was busy, the next moment may be better; where an agent was lost, those that are left may do.
 const VOID_OF_MACHINE_MAX: u32 = 5;
 /// The interval of all trials may reach this far beyond a bound, as a ratio less one, before more trials are spent there.
 const LOOSE: f64 = 0.04;
@@ -178,7 +178,8 @@ impl TriedLoad {
 
     fn blocked_by(&self) -> Option<CapacityLimit> {
         let by = self.void_by?;
-        let most = if by == CapacityLimit::Machine { VOID_OF_MACHINE_MAX } else { VOID_OF_CLIENT_MAX };
+        let may_pass = matches!(by, CapacityLimit::Machine | CapacityLimit::Agents);
+        let most = if may_pass { VOID_OF_MACHINE_MAX } else { VOID_OF_CLIENT_MAX };
         (self.voids_in_a_row >= most).then_some(by)
     }
 }

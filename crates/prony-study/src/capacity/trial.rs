@@ -2,10 +2,13 @@
 
 use prony_model::words::{grouped, milliseconds, percent, percent_of, two_digits, whole};
 use prony_model::{
-    CapacityLimit, CapacityTrial, EvaluatedThreshold, Figure, Finding, FindingCode, LatencySummary, Level,
-    LimiterKind, Operator, PlainFigure, Problem, RunResult, Severity, StepFigure, Threshold,
-    ThresholdOutcome, TrialOutcome, TrialPurpose, TrialTimes, Unit,
+    CapacityLimit, CapacityTrial, EvaluatedThreshold, Figure, LatencySummary, Level, Operator, PlainFigure,
+    Problem, RunResult, StepFigure, Threshold, ThresholdOutcome, TrialOutcome, TrialPurpose, TrialTimes,
+    Unit,
 };
+
+use crate::fault::{fault_of_client, invalid_codes, limited_by_network};
+use crate::loads::Loaded;
 
 /// Share of the offered load that must be delivered.
 const DELIVERED: f64 = 0.99;
@@ -68,16 +71,12 @@ impl Objectives {
     }
 
     /// What came of a trial, and why; of a void one also what made it so.
-    fn evaluate(&self, result: &RunResult, delivered_per_s: f64) -> Evaluated {
-        if let Some((limit, reason)) = fault_of_client(result) {
+    fn evaluate(&self, loaded: &Loaded, delivered_per_s: f64) -> Evaluated {
+        if let Some((limit, reason)) = fault_of_client(loaded) {
             return Evaluated::void(limit, reason);
         }
-        let failed = self.failure(result, delivered_per_s);
-        let network = result.limiter.as_ref().filter(|limiter| limiter.kind == LimiterKind::Network);
-        match (failed, network) {
-            (Judgement::Failed(_), Some(network)) => {
-                Evaluated::void(CapacityLimit::Network, network.sentence.clone())
-            }
+        match (self.failure(&loaded.result, delivered_per_s), limited_by_network(loaded)) {
+            (Judgement::Failed(_), Some(network)) => Evaluated::void(CapacityLimit::Network, network),
             (Judgement::Failed(reason), None) => {
                 Evaluated { outcome: TrialOutcome::Failed, reason, void_by: None }
             }
@@ -150,29 +149,31 @@ impl Evaluated {
     }
 }
 
-/// The trial of `result`, and what made it void.
+/// The trial of `loaded`, and what made it void.
 pub(super) fn trial(
-    result: &RunResult,
+    loaded: &Loaded,
     objectives: &Objectives,
     purpose: TrialPurpose,
     planned_s: f64,
 ) -> (CapacityTrial, Option<CapacityLimit>) {
+    let Loaded { result, agents } = loaded;
     let delivered_per_s = delivered(result);
     let evaluated = if purpose == TrialPurpose::Users {
-        of_users(result)
+        of_users(loaded)
     } else {
-        objectives.evaluate(result, delivered_per_s)
+        objectives.evaluate(loaded, delivered_per_s)
     };
     let Evaluated { outcome, reason, void_by } = evaluated;
     let rate_per_s = result.rate.asked_per_s.unwrap_or(delivered_per_s);
     let requests = &result.requests;
     let shares = result.client.threads.iter().map(|thread| thread.cpu_share_peak);
-    let invalid = result.findings.iter().filter(|finding| finding.severity == Severity::Invalid);
+    let with_result = agents.iter().filter(|agent| agent.result.is_some());
     let figures = result.figures();
     let trial = CapacityTrial {
         purpose,
         rate_per_s,
         users: (purpose == TrialPurpose::Users).then(|| result.plan.load.connections()),
+        agents: with_result.map(|agent| agent.name.clone()).collect(),
         started_at: result.timing.started_at.clone(),
         planned_s,
         measured_s: result.timing.measured_s,
@@ -191,7 +192,7 @@ pub(super) fn trial(
         response: times(figures.response),
         service: times(figures.service),
         verdict: result.verdict,
-        invalid: invalid.map(|finding| finding.code).collect(),
+        invalid: invalid_codes(loaded),
         limiter: result.limiter.clone(),
         client_cpu_share: shares.fold(0.0, f64::max),
         recovered_after_s: None,
@@ -200,11 +201,11 @@ pub(super) fn trial(
 }
 
 /// The trial of users who make their own rate: void, or not.
-fn of_users(result: &RunResult) -> Evaluated {
-    if let Some((limit, reason)) = fault_of_client(result) {
+fn of_users(loaded: &Loaded) -> Evaluated {
+    if let Some((limit, reason)) = fault_of_client(loaded) {
         return Evaluated::void(limit, reason);
     }
-    if result.requests.done == 0 {
+    if loaded.result.requests.done == 0 {
         return Evaluated {
             outcome: TrialOutcome::Failed,
             reason: "no response was good".to_owned(),
@@ -212,28 +213,6 @@ fn of_users(result: &RunResult) -> Evaluated {
         };
     }
     Evaluated { outcome: TrialOutcome::Passed, reason: String::new(), void_by: None }
-}
-
-/// Why the numbers are not the server's: a finding about client or machine that makes the run INVALID. What the server does
-/// to a run (no success, errors, censored requests) speaks against the server.
-pub(crate) fn fault_of_client(result: &RunResult) -> Option<(CapacityLimit, String)> {
-    let invalid = || result.findings.iter().filter(|finding| finding.severity == Severity::Invalid);
-    let sentence = |finding: &Finding| format!("{} ({})", finding.message, finding.code.name());
-    let client = invalid().find(|finding| {
-        matches!(
-            finding.code,
-            FindingCode::RateNotReached
-                | FindingCode::ClientCpu
-                | FindingCode::Ports
-                | FindingCode::Descriptors
-                | FindingCode::NearClientLimit
-        )
-    });
-    if let Some(finding) = client {
-        return Some((CapacityLimit::Client, sentence(finding)));
-    }
-    let machine = invalid().find(|finding| finding.code.is_passing());
-    machine.map(|finding| (CapacityLimit::Machine, sentence(finding)))
 }
 
 /// By the figure alone: a run that is INVALID because of the server is evaluated, too.

@@ -12,10 +12,10 @@ use prony_model::{
 use prony_stats::{Bounded, EXTRAPOLATION_MAX, LEAST_USERS, ScalabilityFit, UsersRate, scalability};
 
 use super::findings::findings;
-use super::live::{Pilot, TrialRunner, pilot};
+use super::live::{Pilot, TrialRunner, no_more, not_made, pilot};
 use super::search::{TrialPlan, WARMUP_SHARE};
 use super::trial::{Objectives, trial};
-use crate::loads::LoadError;
+use crate::loads::{Cause, LoadError, Loaded, lost_agents};
 
 /// Trials of each number of users: three times over, up, down and up, so that drift is no law.
 const ROUNDS: usize = 3;
@@ -75,7 +75,7 @@ impl LiveScaling {
             )));
         };
         let length = self.length();
-        let (mut trials, mut interrupted) = (Vec::new(), false);
+        let (mut trials, mut interrupted, mut notes) = (Vec::new(), false, Vec::new());
         'all: for round in 0..ROUNDS {
             let order: Vec<u32> =
                 if round % 2 == 0 { self.users.clone() } else { self.users.iter().rev().copied().collect() };
@@ -84,9 +84,24 @@ impl LiveScaling {
                     if runner.elapsed() + length.mul_f64(1.0 + WARMUP_SHARE) > self.time {
                         break 'all;
                     }
-                    let Some(made) = self.one(users, length, runner).map_err(LoadError::Run)? else {
-                        interrupted = true;
-                        break 'all;
+                    let made = match self.one(users, length, runner) {
+                        Ok(loaded) if loaded.result.timing.interrupted => {
+                            interrupted = true;
+                            break 'all;
+                        }
+                        Ok(loaded) => of_users(&loaded, length),
+                        Err(error) => match (R::cause(&error), R::describe(&error)) {
+                            (Cause::Server, _) => return Err(LoadError::Run(error)),
+                            (Cause::Interrupt, _) => {
+                                interrupted = true;
+                                break 'all;
+                            }
+                            (Cause::Agents, why) => {
+                                notes.push(no_more(trials.len(), &why));
+                                break 'all;
+                            }
+                            (Cause::Share | Cause::Lost, why) => void(users, length, why),
+                        },
                     };
                     runner.ended(&made);
                     let outcome = made.outcome;
@@ -97,7 +112,11 @@ impl LiveScaling {
                 }
             }
         }
-        Ok(self.result(&pilot, length, trials, interrupted, runner.elapsed()))
+        let mut result = self.result(&pilot, length, trials, interrupted, runner.elapsed());
+        result.notes.extend(notes);
+        result.notes.extend(lost_agents(runner));
+        result.agents = runner.agents();
+        Ok(result)
     }
 
     fn length(&self) -> Duration {
@@ -106,13 +125,8 @@ impl LiveScaling {
         self.trial.unwrap_or(each.clamp(SHORTEST_TRIAL, LONGEST_TRIAL))
     }
 
-    /// One trial; `None` where it was interrupted.
-    fn one<R: TrialRunner>(
-        &self,
-        users: u32,
-        length: Duration,
-        runner: &mut R,
-    ) -> Result<Option<CapacityTrial>, R::Error> {
+    /// One trial.
+    fn one<R: TrialRunner>(&self, users: u32, length: Duration, runner: &mut R) -> Result<Loaded, R::Error> {
         let plan = RunPlan {
             load: Load::Closed { connections: users },
             threads: self.plan.threads.min(users),
@@ -120,11 +134,8 @@ impl LiveScaling {
             warmup: length.mul_f64(WARMUP_SHARE),
             ..self.plan.clone()
         };
-        runner.begins(&TrialPlan { rate_per_s: f64::from(users), length, purpose: TrialPurpose::Users });
-        let result = runner.run(&plan)?;
-        let none = Objectives { thresholds: Vec::new(), errors_max: 1.0 };
-        let made = trial(&result, &none, TrialPurpose::Users, length.as_secs_f64()).0;
-        Ok((!result.timing.interrupted).then_some(made))
+        runner.begins(&trial_plan(users, length));
+        runner.run(&plan)
     }
 
     fn result(
@@ -149,6 +160,7 @@ impl LiveScaling {
             elapsed_s: elapsed.as_secs_f64(),
             interrupted,
             plan: self.plan.clone(),
+            agents: Vec::new(),
             addresses: pilot.result.addresses.clone(),
             driver: pilot.result.driver.name.clone(),
             objectives: Vec::new(),
@@ -177,6 +189,22 @@ impl LiveScaling {
             environment: pilot.result.environment.clone(),
         }
     }
+}
+
+fn trial_plan(users: u32, length: Duration) -> TrialPlan {
+    TrialPlan { rate_per_s: f64::from(users), length, purpose: TrialPurpose::Users }
+}
+
+/// What came of a trial.
+fn of_users(loaded: &Loaded, length: Duration) -> CapacityTrial {
+    let none = Objectives { thresholds: Vec::new(), errors_max: 1.0 };
+    trial(loaded, &none, TrialPurpose::Users, length.as_secs_f64()).0
+}
+
+/// A trial that could not be made.
+fn void(users: u32, length: Duration, why: String) -> CapacityTrial {
+    let made = not_made(&trial_plan(users, length), TrialOutcome::Void, why);
+    CapacityTrial { users: Some(users), ..made }
 }
 
 /// The law of all trials that are not void.

@@ -12,9 +12,9 @@ use prony_model::{
 
 use super::course::{Course, OverloadSample, Requests, course};
 use super::outcome::{METASTABLE_PULSES, RECOVERED_SHARE, outcome};
-use crate::capacity::fault_of_client;
+use crate::fault::{fault_of_client, invalid_codes};
 use crate::loads::{
-    Alone, Drained, LoadError, LoadRunner, PAUSE, alone, refuse_without_success, wait_until_drained,
+    Alone, Drained, LoadError, LoadRunner, Loaded, PAUSE, alone, refuse_without_success, wait_until_drained,
 };
 
 /// Base load that is not counted, at most: connections are opened, caches filled.
@@ -53,7 +53,7 @@ pub struct LiveOverload {
 #[derive(Debug, Clone)]
 pub struct Recorded {
     /// The run.
-    pub result: RunResult,
+    pub loaded: Loaded,
     /// The requests of its measured part that ended.
     pub samples: Vec<OverloadSample>,
     /// How many more there were that found no room.
@@ -205,15 +205,18 @@ impl Loading<'_> {
                 return Ok(false);
             }
         };
-        self.interrupted |= recorded.result.timing.interrupted;
+        self.interrupted |= recorded.loaded.result.timing.interrupted;
         let mut run = overload_run(&self.live.method(), plan, &recorded);
-        self.findings.extend(doubt(&recorded.result, plan.retries.as_ref()));
+        self.findings.extend(doubt(&recorded.loaded, plan.retries.as_ref()));
         let mut goes_on = false;
         if !self.interrupted {
             match wait_until_drained(&self.live.plan, self.alone_ms, runner) {
                 Drained::After(waited) => {
                     run.drained_after_s = Some(waited.as_secs_f64());
                     goes_on = true;
+                }
+                Drained::Unseen(why) => {
+                    self.notes.push(format!("whether the server is back was not looked at: {why}"));
                 }
                 Drained::Never => self.findings.push(not_drained(plan.retries.as_ref(), is_last)),
                 Drained::Interrupted => self.interrupted = true,
@@ -252,7 +255,8 @@ impl Loading<'_> {
 
 /// What a run came to.
 fn overload_run(method: &OverloadMethod, plan: &RunPlan, recorded: &Recorded) -> OverloadRun {
-    let Recorded { result, samples, lost } = recorded;
+    let Recorded { loaded, samples, lost } = recorded;
+    let result = &loaded.result;
     let warmup_ns = u64::try_from(plan.warmup.as_nanos()).unwrap_or(u64::MAX);
     let began = result.timing.start.map(|start| start.planned_ns.saturating_add(warmup_ns));
     let requests = Requests {
@@ -263,8 +267,10 @@ fn overload_run(method: &OverloadMethod, plan: &RunPlan, recorded: &Recorded) ->
     };
     let Course { phases, parts } = course(method, &requests);
     let course = Course { phases, parts };
-    let outcome = match fault_of_client(result) {
-        Some((CapacityLimit::Client, reason)) => OverloadOutcome::Unknown { reason },
+    let fault = fault_of_client(loaded);
+    let is_about_client = fault.is_some();
+    let outcome = match fault {
+        Some((CapacityLimit::Client | CapacityLimit::Agents, reason)) => OverloadOutcome::Unknown { reason },
         _ if *lost > 0 || began.is_none() => {
             OverloadOutcome::Unknown { reason: format!("{} could not be kept", plural(*lost, "request")) }
         }
@@ -275,8 +281,6 @@ fn overload_run(method: &OverloadMethod, plan: &RunPlan, recorded: &Recorded) ->
         let (start, end) = (own.memory_start_bytes?, own.memory_end_bytes?);
         i64::try_from(i128::from(end) - i128::from(start)).ok()
     });
-    let invalid = result.findings.iter().filter(|finding| finding.severity == Severity::Invalid);
-    let is_about_client = fault_of_client(result).is_some();
     let shares = result.client.threads.iter().map(|thread| thread.cpu_share_peak);
     OverloadRun {
         retries: plan.retries.clone(),
@@ -293,7 +297,7 @@ fn overload_run(method: &OverloadMethod, plan: &RunPlan, recorded: &Recorded) ->
         server_memory_growth_bytes: growth,
         drained_after_s: None,
         verdict: if is_about_client { Verdict::Invalid } else { Verdict::Valid },
-        invalid: invalid.filter(|_| is_about_client).map(|finding| finding.code).collect(),
+        invalid: if is_about_client { invalid_codes(loaded) } else { Vec::new() },
         client_cpu_share: shares.fold(0.0, f64::max),
     }
 }
@@ -305,12 +309,14 @@ fn clients(retries: Option<&RetryPlan>) -> &'static str {
 
 /// A client that was the limit makes the outcome its own. A machine that was busy for moments does not: what is asked here takes
 /// seconds.
-fn doubt(result: &RunResult, retries: Option<&RetryPlan>) -> Option<Finding> {
-    let (limit, _) = fault_of_client(result)?;
-    let mut invalid = result.findings.iter().filter(|finding| finding.severity == Severity::Invalid);
+fn doubt(loaded: &Loaded, retries: Option<&RetryPlan>) -> Option<Finding> {
+    let (limit, _) = fault_of_client(loaded)?;
+    let mut invalid = loaded.result.findings.iter().filter(|finding| finding.severity == Severity::Invalid);
     let is_clients = limit == CapacityLimit::Client;
-    let mut found = invalid.find(|finding| finding.code.is_passing() != is_clients)?.clone();
-    if !is_clients {
+    // What was found on an agent has the code of all of them here.
+    let of_agents = !loaded.agents.is_empty();
+    let mut found = invalid.find(|finding| of_agents || finding.code.is_passing() != is_clients)?.clone();
+    if limit == CapacityLimit::Machine {
         found.severity = Severity::Warning;
     }
     found.message = format!("{}: {}", clients(retries), found.message);

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use prony_model::{Problem, Rate, Threshold, parse_count_u32, parse_duration};
 
+use super::fleet::FleetArgs;
 use super::run::PageFormat;
 use super::shared::{HttpArgs, PaceArgs};
 
@@ -61,6 +62,8 @@ pub(crate) struct CapacityArgs {
     pub(crate) pace: PaceArgs,
     #[command(flatten)]
     pub(crate) http: HttpArgs,
+    #[command(flatten)]
+    pub(crate) fleet: FleetArgs,
     /// Wait this long for the last responses of a trial [default: 1s]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true)]
     pub(crate) drain: Option<Duration>,

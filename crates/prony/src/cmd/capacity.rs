@@ -2,9 +2,9 @@
 
 use prony_model::{CapacityOutcome, CapacityResult, CapacityTrial, FindingCode, TrialPurpose, Verdict};
 use prony_report::{capacity, rate, seconds};
-use prony_study::{LoadRunner as _, TrialPlan, TrialRunner};
+use prony_study::{LoadError, LoadRunner as _, TrialPlan, TrialRunner};
 
-use super::loads::{LoadEngine, cli_error};
+use super::loads::{Loader, cli_error};
 use crate::args::CapacityArgs;
 use crate::cli_error::CliError;
 use crate::cmd::run::seed;
@@ -16,12 +16,20 @@ use crate::{commit, output, terminal};
 /// Searches what `args` mean, and reports.
 pub(crate) fn capacity(args: &CapacityArgs) -> Result<Exit, CliError> {
     let ResolvedArgs { what, calibrated, format, destination, quiet } = resolve(args, seed()?)?;
-    let mut engine = LoadEngine::new(calibrated, quiet, args.time)?;
-    let searched = match &what {
-        What::Rate(live) => live.search(&mut engine),
-        What::Users(scaling) => scaling.measure(&mut engine),
+    let plan = match &what {
+        What::Rate(live) => &live.plan,
+        What::Users(scaling) => &scaling.plan,
     };
-    drop(engine);
+    let mut loader = Loader::of(&args.fleet, &args.http.wire, plan, calibrated, quiet, args.time)?;
+    let searched = match &what {
+        What::Rate(live) => live.search(&mut loader),
+        What::Users(scaling) => scaling.measure(&mut loader),
+    };
+    loader.status.write("");
+    if let Err(LoadError::Asked(_) | LoadError::Target(_)) = &searched {
+        // There were looks, and no trial.
+        loader.reported();
+    }
     let mut result = searched.map_err(cli_error)?;
     commit::note(&mut result.environment);
     result.environment.load_average_after = prony_engine::load_average();
@@ -29,6 +37,7 @@ pub(crate) fn capacity(args: &CapacityArgs) -> Result<Exit, CliError> {
     if let Some(destination) = destination {
         destination.write(prony_model::capacity_to_json(&result))?;
     }
+    loader.reported();
     Ok(exit(&result))
 }
 
@@ -55,7 +64,7 @@ fn exit(result: &CapacityResult) -> Exit {
     }
 }
 
-impl TrialRunner for LoadEngine {
+impl TrialRunner for Loader {
     fn begins(&mut self, plan: &TrialPlan) {
         let limit = self.time.map(|time| format!(" of {}", seconds(time.as_secs_f64()))).unwrap_or_default();
         let what = match plan.purpose {

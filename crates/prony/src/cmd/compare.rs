@@ -158,7 +158,7 @@ fn leader_of(args: &CompareArgs, plans: &[RunPlan; 2]) -> Result<Option<(Leader,
 /// The load of `plan` by agents, as one result.
 fn led(leader: &mut Leader, agents: &RunAgents, plan: &RunPlan) -> Result<RunResult, CliError> {
     match leader.lead(plan, agents, &mut |_| ())? {
-        Led { fleet: Some(fleet), failure: None, interrupted } => {
+        Led { fleet: Some(fleet), failure: None, interrupted, .. } => {
             let mut merged = fleet.merged;
             merged.timing.interrupted |= interrupted;
             Ok(merged)

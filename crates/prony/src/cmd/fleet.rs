@@ -2,7 +2,7 @@
 
 use prony_model::{Clock, RunAgents, Threshold};
 
-use crate::args::{Format, RunArgs};
+use crate::args::{Format, RunArgs, WireArgs};
 use crate::cli_error::CliError;
 use crate::exit::Exit;
 use crate::fleet::{Leader, Led};
@@ -69,7 +69,7 @@ pub(super) struct Report<'a> {
 impl Report<'_> {
     /// Writes the report of a run that has begun; says why there is none otherwise.
     pub(super) fn write(self, led: Led) -> Result<Exit, CliError> {
-        let Led { fleet, failure, interrupted } = led;
+        let Led { fleet, failure, interrupted, .. } = led;
         let Some(mut fleet) = fleet else {
             return match failure {
                 Some(failure) => Err(CliError::usage(failure)),
@@ -106,7 +106,6 @@ impl Report<'_> {
 
 /// What only this machine could do.
 pub(super) fn refuse_local_flags(args: &RunArgs) -> Result<(), CliError> {
-    let tls = &args.http.wire.tls;
     let local = [
         (args.live, "--live"),
         (args.samples.is_some(), "--samples"),
@@ -114,12 +113,23 @@ pub(super) fn refuse_local_flags(args: &RunArgs) -> Result<(), CliError> {
         (!args.push.otlp.is_empty(), "--otlp"),
         (args.abort_early, "--abort-early"),
         (args.unix.is_some(), "--unix"),
-        (!args.http.wire.sources.is_empty(), "--source"),
         (!args.server.target_pid.is_empty(), "--target-pid"),
         (args.server.target_cgroup.is_some(), "--target-cgroup"),
-        (tls.cert.is_some(), "--cert"),
-        (tls.key.is_some(), "--key"),
     ];
+    refuse(&local)?;
+    refuse_local_means(&args.http.wire)
+}
+
+/// The same of what all loads have.
+pub(super) fn refuse_local_means(wire: &WireArgs) -> Result<(), CliError> {
+    refuse(&[
+        (!wire.sources.is_empty(), "--source"),
+        (wire.tls.cert.is_some(), "--cert"),
+        (wire.tls.key.is_some(), "--key"),
+    ])
+}
+
+fn refuse(local: &[(bool, &str)]) -> Result<(), CliError> {
     match local.iter().find(|(given, _)| *given) {
         Some((_, flag)) => {
             Err(CliError::usage(format!("{flag} does not work with --agents: it is about one machine")))

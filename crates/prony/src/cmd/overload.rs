@@ -1,13 +1,12 @@
 //! `prony overload`: what more load than it carries does to a server, and whether it comes back.
 
 use prony_model::{
-    Outcome, OverloadOutcome, OverloadResult, OverloadRun, RunEvent, RunPlan, RunResult, SampleRecord,
-    Verdict,
+    Outcome, OverloadOutcome, OverloadResult, OverloadRun, RunEvent, RunPlan, SampleRecord, Verdict,
 };
 use prony_report::{overload, rate, seconds};
 use prony_study::{LoadRunner as _, OverloadRunner, OverloadSample, Recorded};
 
-use super::loads::{LoadEngine, cli_error};
+use super::loads::{LoadFailure, Loader, cli_error};
 use crate::args::OverloadArgs;
 use crate::cli_error::CliError;
 use crate::cmd::run::seed;
@@ -22,9 +21,9 @@ pub(crate) fn overload(args: &OverloadArgs) -> Result<Exit, CliError> {
     if let Some(note) = note {
         output::write_stderr(&format!("{note}\n"));
     }
-    let mut engine = LoadEngine::new(calibrated, quiet, None)?;
-    let measured = live.measure(&mut engine);
-    drop(engine);
+    let mut loader = Loader::engine(calibrated, quiet, None)?;
+    let measured = live.measure(&mut loader);
+    loader.status.write("");
     let mut result = measured.map_err(cli_error)?;
     commit::note(&mut result.environment);
     result.environment.load_average_after = prony_engine::load_average();
@@ -54,11 +53,11 @@ fn exit(result: &OverloadResult) -> Exit {
     }
 }
 
-impl OverloadRunner for LoadEngine {
-    fn run_recorded(&mut self, plan: &RunPlan) -> Result<Recorded, CliError> {
+impl OverloadRunner for Loader {
+    fn run_recorded(&mut self, plan: &RunPlan) -> Result<Recorded, LoadFailure> {
         let (mut samples, mut lost) = (Vec::new(), 0);
         let mut line = crate::progress::ProgressLine::new(plan, true);
-        let result: RunResult = self.load(plan, &mut |status, event| {
+        let loaded = self.load(plan, &mut |status, event| {
             line.update(&event);
             match event {
                 RunEvent::Samples(more) => samples.extend(more.iter().map(sample)),
@@ -67,7 +66,7 @@ impl OverloadRunner for LoadEngine {
                 _ => {}
             }
         })?;
-        Ok(Recorded { result, samples, lost })
+        Ok(Recorded { loaded, samples, lost })
     }
 
     fn begins(&mut self, plan: &RunPlan) {

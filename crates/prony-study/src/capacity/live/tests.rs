@@ -1,12 +1,13 @@
 //! Searches by scripted runs: a server of known capacity, and what can go wrong on the way.
 
 use prony_model::{
-    Arrivals, CapacityOutcome, Confirmation, FindingCode, Interval, LatencySummary, Limiter, LimiterKind,
-    SecondPoint, Severity, from_json,
+    Absence, AbsenceKind, Arrivals, CapacityOutcome, Confirmation, FindingCode, FleetAgent, Interval,
+    LatencySummary, Limiter, LimiterKind, SecondPoint, Severity, from_json,
 };
 
 use super::*;
 use crate::capacity::LiveScaling;
+use crate::loads::Loaded;
 
 const STORED: &str = include_str!("../../../../prony/tests/it/stored.json");
 
@@ -80,7 +81,7 @@ fn whole_number(value: f64) -> u64 {
 impl LoadRunner for Rig {
     type Error = String;
 
-    fn run(&mut self, plan: &RunPlan) -> Result<RunResult, String> {
+    fn run(&mut self, plan: &RunPlan) -> Result<Loaded, String> {
         self.runs += 1;
         let measured = plan.end.duration().expect("every load ends by the clock");
         self.clock += plan.warmup + measured;
@@ -138,7 +139,7 @@ impl LoadRunner for Rig {
         };
         result.latency.response = summary(done, p50, p99, p99 * 1.1);
         result.series = vec![SecondPoint { p50_ms: Some(self.service_ms), ..SecondPoint::default() }];
-        Ok(result)
+        Ok(result.into())
     }
 
     fn elapsed(&self) -> Duration {
@@ -151,6 +152,10 @@ impl LoadRunner for Rig {
 
     fn describe(error: &String) -> String {
         error.clone()
+    }
+
+    fn cause(_: &String) -> Cause {
+        Cause::Server
     }
 }
 
@@ -279,10 +284,10 @@ fn a_server_without_a_good_answer_is_the_servers_fault() {
     struct Broken(Rig);
     impl LoadRunner for Broken {
         type Error = String;
-        fn run(&mut self, plan: &RunPlan) -> Result<RunResult, String> {
-            let mut result = self.0.run(plan)?;
-            result.requests.done = 0;
-            Ok(result)
+        fn run(&mut self, plan: &RunPlan) -> Result<Loaded, String> {
+            let mut loaded = self.0.run(plan)?;
+            loaded.result.requests.done = 0;
+            Ok(loaded)
         }
         fn elapsed(&self) -> Duration {
             self.0.elapsed()
@@ -292,6 +297,9 @@ fn a_server_without_a_good_answer_is_the_servers_fault() {
         }
         fn describe(error: &String) -> String {
             error.clone()
+        }
+        fn cause(_: &String) -> Cause {
+            Cause::Server
         }
     }
     impl TrialRunner for Broken {
@@ -343,4 +351,143 @@ fn too_few_users_bound_no_law() {
     assert!(result.interrupted && matches!(result.outcome, CapacityOutcome::Unknown { .. }));
     assert_eq!(result.trials.len(), 3);
     assert!(result.findings.iter().any(|finding| finding.severity == Severity::Invalid));
+}
+
+/// Agents before a server of known capacity.
+struct Fleet {
+    rig: Rig,
+    left: Vec<&'static str>,
+    /// In this load the last of them is lost, and in each so many loads later another one.
+    lost_in: Vec<usize>,
+    /// Each can put so much on the server: more is refused before the load.
+    allowed_each_per_s: f64,
+    loads: usize,
+}
+
+impl Fleet {
+    fn new(capacity: f64, lost_in: &[usize]) -> Self {
+        let (left, lost_in) = (vec!["a", "b"], lost_in.to_vec());
+        Self { rig: Rig::new(capacity), left, lost_in, allowed_each_per_s: f64::INFINITY, loads: 0 }
+    }
+}
+
+impl LoadRunner for Fleet {
+    type Error = (Cause, &'static str);
+
+    fn run(&mut self, plan: &RunPlan) -> Result<Loaded, (Cause, &'static str)> {
+        if self.left.is_empty() {
+            return Err((Cause::Agents, "no agent is left"));
+        }
+        if let Load::Open { rate_per_s, .. } = plan.load
+            && rate_per_s.as_per_second() > self.allowed_each_per_s * self.left.len() as f64
+        {
+            return Err((Cause::Share, "the agent a refused: its policy"));
+        }
+        let mut loaded = self.rig.run(plan).expect("the server answers");
+        let own = loaded.result.clone();
+        let agent = |name: &&str| FleetAgent {
+            name: (*name).to_owned(),
+            clock: None,
+            start_late_ns: None,
+            measured_ns: None,
+            result: Some(Box::new(own.clone())),
+            absence: None,
+        };
+        loaded.agents = self.left.iter().map(agent).collect();
+        self.loads += 1;
+        if self.lost_in.contains(&self.loads) {
+            self.left.pop();
+            let lost = loaded.agents.last_mut().expect("there was one");
+            lost.result = None;
+            let reason = "not heard for 10 s".to_owned();
+            lost.absence = Some(Absence { kind: AbsenceKind::Lost, reason });
+        }
+        Ok(loaded)
+    }
+
+    fn agents(&self) -> Vec<String> {
+        vec!["a".to_owned(), "b".to_owned()]
+    }
+
+    fn lost(&self) -> Vec<String> {
+        let lost = ["a", "b"].into_iter().filter(|name| !self.left.contains(name));
+        lost.map(str::to_owned).collect()
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.rig.elapsed()
+    }
+
+    fn pause(&mut self, length: Duration) {
+        self.rig.pause(length);
+    }
+
+    fn describe((_, why): &(Cause, &'static str)) -> String {
+        (*why).to_owned()
+    }
+
+    fn cause((cause, _): &(Cause, &'static str)) -> Cause {
+        *cause
+    }
+}
+
+impl TrialRunner for Fleet {
+    fn begins(&mut self, _: &TrialPlan) {}
+
+    fn ended(&mut self, _: &CapacityTrial) {}
+}
+
+#[test]
+fn a_search_goes_on_with_the_agents_that_are_left() {
+    let result = live("response.p90 < 50ms").search(&mut Fleet::new(1000.0, &[4])).expect("a search");
+    let CapacityOutcome::Between { lower_per_s, upper_per_s, .. } = result.outcome else {
+        panic!("{:?}", result.outcome)
+    };
+    assert!(lower_per_s <= 1005.0 && upper_per_s >= 1000.0, "{:?}", result.outcome);
+    assert_eq!(result.agents, ["a", "b"]);
+    let lost =
+        result.trials.iter().position(|trial| trial.outcome == TrialOutcome::Void).expect("a void trial");
+    let (before, after) = result.trials.split_at(lost);
+    assert!(before.iter().all(|trial| trial.agents == ["a", "b"]), "{before:?}");
+    assert!(after.len() > 5 && after.iter().all(|trial| trial.agents == ["a"]), "{after:?}");
+    assert_eq!(after[0].reason, "agent b: not heard for 10 s");
+    assert!(result.notes[0].contains("the agent b was lost"), "{:?}", result.notes);
+}
+
+#[test]
+fn without_agents_the_search_ends_with_what_was_carried() {
+    let result = live("response.p90 < 50ms").search(&mut Fleet::new(1e6, &[5, 6])).expect("a search");
+    let CapacityOutcome::AtLeast { limit, reason, lower_per_s, .. } = &result.outcome else {
+        panic!("{:?}", result.outcome)
+    };
+    assert_eq!((*limit, reason.as_str()), (CapacityLimit::Agents, "no agent is left"));
+    let mut passed = result.trials.iter().rev().filter(|trial| trial.outcome == TrialOutcome::Passed);
+    assert!(passed.next().is_some_and(|trial| trial.rate_per_s <= *lower_per_s), "{result:?}");
+    assert!(result.notes.iter().any(|note| note.contains("no agent is left")), "{:?}", result.notes);
+}
+
+#[test]
+fn what_agents_refuse_is_a_limit_of_the_client() {
+    let mut fleet = Fleet { allowed_each_per_s: 300.0, ..Fleet::new(1e6, &[]) };
+    let search = LiveCapacity { from_per_s: Some(100.0), ..live("response.p90 < 50ms") };
+    let result = search.search(&mut fleet).expect("a search");
+    let CapacityOutcome::AtLeast { limit, reason, lower_per_s, confirmation, .. } = &result.outcome else {
+        panic!("{:?}", result.outcome)
+    };
+    assert_eq!(*limit, CapacityLimit::Client);
+    assert!(reason.contains("the agent a refused: its policy"), "{reason}");
+    assert!((550.0..=600.0).contains(lower_per_s), "{lower_per_s}");
+    assert!(matches!(confirmation, Confirmation::Confirmed { .. }), "{confirmation:?}");
+}
+
+#[test]
+fn users_are_fewer_where_agents_are_lost_and_none_without_any() {
+    let users = scaling(&[1, 2, 4, 8, 16, 32]);
+    let result = users.measure(&mut Fleet::new(100.0, &[5])).expect("a law");
+    assert_eq!((result.trials.len(), result.agents.len()), (19, 2));
+    let void: Vec<_> = result.trials.iter().filter(|trial| trial.outcome == TrialOutcome::Void).collect();
+    assert!(void.len() == 1 && void[0].reason.contains("agent b: not heard"), "{void:?}");
+    let result = users.measure(&mut Fleet::new(100.0, &[5, 8])).expect("what is known");
+    assert!(result.trials.len() < 10 && !result.interrupted, "{:?}", result.trials.len());
+    assert!(result.notes.iter().any(|note| note.contains("no agent is left")), "{:?}", result.notes);
 }

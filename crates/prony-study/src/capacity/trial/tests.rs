@@ -1,6 +1,8 @@
 //! Trials by made results: who is to blame.
 
-use prony_model::{ErrorKind, Limiter, QuantileNote, SecondPoint, from_json};
+use prony_model::{
+    ErrorKind, Finding, FindingCode, Limiter, LimiterKind, QuantileNote, SecondPoint, Severity, from_json,
+};
 
 use super::*;
 
@@ -36,7 +38,7 @@ fn check(
 ) {
     let mut result = result();
     change(&mut result);
-    let (trial, void_by) = trial(&result, &objectives(), TrialPurpose::Coarse, 10.0);
+    let (trial, void_by) = trial(&result.into(), &objectives(), TrialPurpose::Coarse, 10.0);
     assert_eq!((trial.outcome, void_by), (outcome, limit), "{}", trial.reason);
     assert!(trial.reason.contains(words), "{words}: {}", trial.reason);
 }

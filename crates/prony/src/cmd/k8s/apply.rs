@@ -49,7 +49,7 @@ pub(super) fn apply(bundle: &Bundle, mut report: Report<'_>, quiet: bool) -> Res
     let Ended { exit, result } = follower.follow()?;
     if let Some(result) = result {
         // The verdict is the leader's; the report is drawn here, in the format that was typed.
-        report.write(Led { fleet: Some(result), failure: None, interrupted: false })?;
+        report.write(Led { fleet: Some(result), failure: None, interrupted: false, lost: Vec::new() })?;
     }
     Ok(exit)
 }
