@@ -126,7 +126,7 @@ fn a_server_that_can_not_be_measured_is_reported() {
 /// The commands of docs/capacity.md, against a port where nobody listens: all of them are understood.
 #[test]
 fn the_documented_commands_are_understood() {
-    let folder = Folder::new("capacity-docs");
+    let (folder, keys) = (Folder::new("capacity-docs"), Folder::new("capacity-docs-keys"));
     let document = include_str!("../../../../docs/capacity.md");
     let blocks = document.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());
     let lines: Vec<&str> =
@@ -135,7 +135,12 @@ fn the_documented_commands_are_understood() {
     for line in lines {
         let line = line.replace("http://127.0.0.1:3000/", "http://127.0.0.1:1/");
         let words = shell_words::split(&line).expect("words of a shell");
-        let output = command().current_dir(&folder.0).args(&words[1..]).output();
+        let mut search = command();
+        search.current_dir(&folder.0).env("XDG_CONFIG_HOME", &keys.0).args(&words[1..]);
+        if words.iter().any(|word| word == "--agents") {
+            search.args(["--nats", "nats://127.0.0.1:1"]);
+        }
+        let output = search.output();
         let output = program_output(output.expect("the binary was built"));
         assert_eq!(output.code, Some(4), "{line}: {output:?}");
     }

@@ -3,6 +3,7 @@
 mod ab;
 mod ab_flags;
 mod agents;
+mod agents_capacity;
 mod agents_killed;
 mod agents_together;
 mod bad_servers;
