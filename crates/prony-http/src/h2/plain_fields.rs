@@ -27,6 +27,12 @@ pub fn write_value(out: &mut Vec<u8>, value: &[u8]) {
     write_string(out, value.trim_ascii());
 }
 
+/// Appends the value of the name before byte for byte, so that it can be overwritten by another one of its length.
+pub fn write_literal_value(out: &mut Vec<u8>, value: &[u8]) {
+    integer::write(out, 0, 7, value.len());
+    out.extend_from_slice(value);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -55,6 +61,17 @@ mod tests {
             assert_eq!(found, fields.map(|(name, value)| (name.as_bytes(), value)));
         }
         assert!(decoder.decode(&[0xbe]).is_err(), "nothing was added");
+    }
+
+    #[test]
+    fn a_literal_value_can_be_overwritten() {
+        let mut block = Vec::new();
+        write_name(&mut block, "traceparent");
+        write_literal_value(&mut block, b"00000000");
+        let from = block.len() - 8;
+        block[from..].copy_from_slice(b"a1b2c3d4");
+        let found = BlockDecoder::new(1 << 20, 1000).decode(&block).unwrap();
+        assert_eq!(found, [(b"traceparent".to_vec(), b"a1b2c3d4".to_vec())]);
     }
 
     #[test]

@@ -66,6 +66,11 @@ impl EncodedRequest {
         Ok(Self { block: EncodedBlock::new(&fields), body: request.body.clone(), kind })
     }
 
+    /// Its fields as they may be sent on any stream of any connection: without the table of fields.
+    pub fn plain_block(&self) -> &[u8] {
+        &self.block.plain
+    }
+
     /// The body.
     pub fn body(&self) -> &[u8] {
         &self.body
