@@ -75,6 +75,7 @@ pub(crate) fn assign(plan: &RunPlan, what: &What<'_>, window: Window, thread: u3
         request_bytes: request.length() as u64,
         events: plan.events,
         retries: Retries::of(plan, thread).map(Box::new),
+        tracer: None,
     }
 }
 

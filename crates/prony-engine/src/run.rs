@@ -12,7 +12,8 @@ use std::time::Duration;
 use prony_http::tls::TlsClient;
 use prony_http::{EncodedRequest, HeadCache, Limits, Request, RequestKind, h2};
 use prony_model::{
-    DriverUsed, Environment, RequestPlan, RunEvent, RunPlan, RunResult, ServerHint, Target, Version,
+    DriverUsed, Environment, RequestPlan, RunEvent, RunPlan, RunResult, ServerHint, TRACEPARENT, Target,
+    Version,
 };
 
 use crate::assign::{What, assign, own_requests, thread_numbers};
@@ -23,6 +24,7 @@ use crate::load::driver::{Driver, Epoll, Setup, Uring, network_address, pick};
 use crate::load::http2::Http2;
 use crate::load::layer::Layer;
 use crate::load::scenario::compile::Compiled;
+use crate::load::trace::{PLACEHOLDER, Tracer};
 use crate::load::worker::{Assignment, Worker};
 use crate::machine::environment;
 use crate::machine::limits;
@@ -34,6 +36,7 @@ use crate::record::slice::Slice;
 use crate::record::so_far::SoFar;
 use crate::record::stages::StageRecord;
 use crate::record::summary::{Run, summarize};
+use crate::record::traces::TraceRecord;
 use crate::resolve::{Peers, resolve};
 use crate::{Control, RunError, sys, tls};
 
@@ -81,7 +84,7 @@ pub fn run_with(
 ) -> Result<RunResult, RunError> {
     plan.check()?;
     sys::map_large_allocations();
-    let request = Encoded::of(&plan.target, &plan.request)?;
+    let request = Encoded::of(&plan.target, &plan.request, plan.trace.is_some())?;
     let checker = Checker::new(&plan.checks)?;
     let scenario = Compiled::of(plan)?;
     limits::make_room(u64::from(plan.own_load().connections()), u64::from(plan.threads))?;
@@ -156,9 +159,12 @@ pub(crate) enum Encoded {
 }
 
 impl Encoded {
-    /// `request` of `target`.
-    pub(crate) fn of(target: &Target, request: &RequestPlan) -> Result<Self, RunError> {
-        let written = written(target, request);
+    /// `request` of `target`. `traced`: in HTTP/1 it has a traceparent, to be overwritten; in HTTP/2 that goes with each stream.
+    pub(crate) fn of(target: &Target, request: &RequestPlan, traced: bool) -> Result<Self, RunError> {
+        let mut written = written(target, request);
+        if traced && request.version != Version::Http2 {
+            written.headers.push((TRACEPARENT.to_owned(), PLACEHOLDER.to_owned()));
+        }
         let scheme = if target.tls.is_some() { h2::Scheme::Https } else { h2::Scheme::Http };
         let encoded = match request.version {
             Version::Http10 | Version::Http11 => written.encode().map(Self::Http1),
@@ -262,7 +268,10 @@ fn start_workers(
     let mut spares = Vec::with_capacity(threads);
     let abort = Control::default();
     for (thread, number) in (0..plan.threads).zip(thread_numbers(plan)) {
-        let assignment = assign(plan, what, window, number);
+        let mut assignment = assign(plan, what, window, number);
+        let tracer = Tracer::of(plan, request, number)?;
+        let traces = tracer.as_ref().map(|tracer| Box::new(TraceRecord::new(tracer.ids())));
+        assignment.tracer = tracer.map(Box::new);
         let setup = Setup {
             slots: assignment.slots,
             request: request.repeated().into(),
@@ -274,7 +283,10 @@ fn start_workers(
             stamps: kernel.stamping.sampling,
             peers: peers.addresses.clone(),
             sources: plan.sources.iter().map(|source| network_address((*source, 0).into())).collect(),
-            writes: tls.is_some() || scenario.is_some() || plan.request.version == Version::Http2,
+            writes: tls.is_some()
+                || scenario.is_some()
+                || plan.request.version == Version::Http2
+                || traces.is_some(),
         };
         let layer = layer(request, tls, &assignment);
         let (spare, taken) = sync_channel(SLICES_PER_WORKER);
@@ -288,6 +300,7 @@ fn start_workers(
         if let Some(stages) = &plan.stages {
             recorder.by_stages(Box::new(StageRecord::new(stages, window.measure_from)));
         }
+        recorder.by_traces(traces);
         let heads = HeadCache::new(request.kind(), Limits::default());
         let worker =
             Worker::new(assignment, layer, heads, checker.clone(), recorder, control.clone(), abort.clone());

@@ -47,6 +47,7 @@ mod target;
 mod threshold;
 mod tls;
 mod tls_choices;
+mod trace;
 mod traffic;
 mod units;
 pub mod words;
@@ -146,5 +147,6 @@ pub use threshold::{
 };
 pub use tls::{ClientCertificate, Handshakes, ServerCertificate, TlsOptions, TlsUse, TlsVersions};
 pub use tls_choices::{TlsChoices, TlsChoicesError};
+pub use trace::{TRACEPARENT, TraceError, TraceOptions, TracePlan, TracedRequest, Traces, is_traceparent};
 pub use traffic::{Traffic, TrafficPart};
 pub use units::{Rate, parse_bytes, parse_count, parse_count_u32, parse_duration, parse_percent};

@@ -10,7 +10,7 @@ pub use self::error::OptionsError;
 use crate::{
     Arrivals, Body, BodyCheck, Checks, DriverChoice, End, ExecPlan, ExecRuns, KernelClock, Load, PlanError,
     ProbePlan, Rate, RecordedArrivals, Replay, RequestPlan, RetryOptions, RunPlan, Scenario, Stages,
-    StatusSet, Target, Timeouts, Version,
+    StatusSet, Target, Timeouts, TraceOptions, Version,
 };
 
 /// Connections in a closed loop, when no number is given.
@@ -76,6 +76,8 @@ pub struct RunOptions {
     pub scenario: Option<Box<Scenario>>,
     /// Which failed requests are sent again.
     pub retries: RetryOptions,
+    /// A `traceparent` header on each request.
+    pub trace: TraceOptions,
 }
 
 /// The request of a load or a probe as it was asked for.
@@ -165,6 +167,7 @@ impl RunOptions {
             samples: self.samples,
             events: self.events,
             retries: self.retries.plan(&timeouts)?,
+            trace: self.trace.plan()?,
             seed,
             request: self.request.plan(version, self.in_flight(version)?)?,
             target,

@@ -15,7 +15,7 @@ pub use self::arrivals::Arrivals;
 pub use self::error::PlanError;
 pub use self::share::{AGENTS_MAX, Share, split};
 pub use self::stages::{Stage, Stages};
-use crate::{Problem, Rate, RecordedArrivals, Replay, RetryPlan, Scenario, Target};
+use crate::{Problem, Rate, RecordedArrivals, Replay, RetryPlan, Scenario, Target, TracePlan};
 
 /// One run: what, how much, how long, how evaluated.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -71,6 +71,9 @@ pub struct RunPlan {
     /// Which failed requests are sent again; absent for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retries: Option<RetryPlan>,
+    /// A `traceparent` header on each request; absent for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TracePlan>,
     /// Seed of everything random in the run (PCG-64, one stream per thread).
     pub seed: u64,
 }
@@ -457,6 +460,9 @@ impl RunPlan {
             // Streams fail one by one.
             let pipeline = if self.request.version == Version::Http2 { 1 } else { pipeline };
             retries.check(&self.timeouts, pipeline)?;
+        }
+        if let Some(trace) = &self.trace {
+            trace.check(&self.request, self.scenario.as_deref(), self.replay.is_some())?;
         }
         check_unix(&self.target, &self.sources)
     }

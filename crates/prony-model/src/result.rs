@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     CleanParts, Environment, ErrorKind, EvaluatedThreshold, EventStreams, Finding, HistogramData, Histograms,
     Http2Use, Latencies, LatencySummary, Limiter, ReplayResult, RetryUse, RunPlan, ScenarioResult, ServerUse,
-    SoloRequests, StageResult, TlsUse, Traffic, Verdict,
+    SoloRequests, StageResult, TlsUse, Traces, Traffic, Verdict,
 };
 
 /// One run, whole: enough to print any report of it again and to evaluate it.
@@ -57,6 +57,9 @@ pub struct RunResult {
     /// What came of retries, where the plan asks for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retries: Option<RetryUse>,
+    /// The slowest requests that the server was asked to trace, where the plan asks for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traces: Option<Traces>,
     /// Each stage that was begun, where the plan has stages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StageResult>,

@@ -8,7 +8,7 @@ use prony_model::{
 };
 
 use crate::number::{age, bytes, count, duration, percent, plural, rate, rough_percent, seconds, times};
-use crate::{replay, retries, tls};
+use crate::{replay, retries, tls, traces};
 
 /// What was asked, also where nobody asked for it by hand; each part is one choice.
 pub(crate) fn choices(result: &RunResult) -> Vec<String> {
@@ -31,6 +31,7 @@ pub(crate) fn choices(result: &RunResult) -> Vec<String> {
     }
     parts.extend(checks(result));
     parts.extend(retries::choice(plan));
+    parts.extend(traces::choice(plan));
     if plan.timeouts != Timeouts::default() {
         let Timeouts { connect, request, drain } = plan.timeouts;
         let times = [connect, request, drain].map(duration);

@@ -50,6 +50,7 @@ pub mod text;
 mod threshold;
 pub mod timeline_csv;
 mod tls;
+mod traces;
 pub mod wrk;
 
 pub use clean::clean;

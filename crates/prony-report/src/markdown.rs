@@ -6,7 +6,7 @@ use prony_model::{EvaluatedThreshold, Finding, RunResult};
 
 use crate::clean::clean;
 use crate::latency::{KernelRows, Table, headings, table};
-use crate::{facts, failures, record, replay, retries, scenario, server, stages, threshold, tls};
+use crate::{facts, failures, record, replay, retries, scenario, server, stages, threshold, tls, traces};
 
 /// The report of one run.
 pub fn run(result: &RunResult) -> String {
@@ -71,6 +71,7 @@ pub fn run(result: &RunResult) -> String {
     }
     text.push_str(&stages(result));
     text.push_str(&steps(result));
+    text.push_str(&traces(result));
     if !others.is_empty() {
         text.push('\n');
     }
@@ -114,6 +115,27 @@ fn steps(result: &RunResult) -> String {
     }
     for note in &table.notes {
         let _ = write!(text, "\n{}\n", escaped(note));
+    }
+    text
+}
+
+/// The slowest traced requests.
+fn traces(result: &RunResult) -> String {
+    let Some(summary) = traces::summary(result) else { return String::new() };
+    let (rows, unit) = traces::rows(result);
+    let mut text = format!("\ntraces: {}\n", escaped(&summary));
+    if rows.is_empty() {
+        return text;
+    }
+    let [response, service, others @ ..] = traces::HEADINGS;
+    let _ = write!(text, "\n| {response}, {unit} | {service}, {unit} | {} | |\n", others.join(" | "));
+    text.push_str("|--:|--:|:--|:--|:--|:--|\n");
+    for row in rows {
+        let [response, service, status, sent, trace] = row.cells.map(|cell| escaped(&cell));
+        // The URL was checked to have nothing that ends a link early.
+        let trace = row.link.map_or_else(|| format!("`{trace}`"), |link| format!("[{trace}](<{link}>)"));
+        let notes = escaped(&row.notes.join(", "));
+        let _ = writeln!(text, "| {response} | {service} | {status} | {sent} | {trace} | {notes} |");
     }
     text
 }

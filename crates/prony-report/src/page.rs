@@ -102,6 +102,23 @@ impl Page {
         self.lines.push(line.trim_end().to_owned());
     }
 
+    /// A line of a table that is broken like any text where the page is too narrow for it.
+    pub(crate) fn fitting(&mut self, line: &str) {
+        let line = self.shown(line);
+        if line.width() <= self.style.columns() {
+            self.lines.push(line.trim_end().to_owned());
+        } else {
+            self.lines.extend(wrap(&line, self.style.columns()));
+        }
+    }
+
+    /// A link under the labelled texts, on a line of its own however long it is: in two lines it is none.
+    pub(crate) fn unbroken(&mut self, link: &str) {
+        let link = self.shown(link);
+        let indent = if LABEL + link.width() <= self.style.columns() { LABEL } else { 0 };
+        self.lines.push(format!("{}{link}", " ".repeat(indent)));
+    }
+
     /// A line of a picture, which its maker has fitted to the width and made of characters that can be shown.
     pub(crate) fn fitted(&mut self, line: &str) {
         debug_assert!(line.width() <= self.style.columns(), "invariant: `{line}` fits the width");

@@ -6,7 +6,7 @@ use crate::bars::{bars, drawn};
 use crate::latency::{KernelRows, Table, Unit, headings, table};
 use crate::number::count;
 use crate::page::{Colour, Page};
-use crate::{Style, facts, failures, replay, retries, scenario, server, stages, threshold, tls};
+use crate::{Style, facts, failures, replay, retries, scenario, server, stages, threshold, tls, traces};
 
 /// Columns of a row's name in the latency table: as wide as the label column.
 const NAME: usize = 10;
@@ -41,8 +41,32 @@ pub fn run(result: &RunResult, style: &Style) -> String {
         distribution(&mut page, result);
         page.gap();
     }
+    traces(&mut page, result);
     labelled(&mut page, others);
     page.finish()
+}
+
+/// The slowest traced requests, over the whole width.
+fn traces(page: &mut Page, result: &RunResult) {
+    let Some(summary) = traces::summary(result) else { return };
+    page.labelled("traces", None, &summary);
+    let (rows, unit) = traces::rows(result);
+    let line = |[response, service, status, sent, trace]: [&str; 5], unit: &str| {
+        format!("{unit:<2}{response:>10} {service:>9}  {status:<8} {sent:<12}  {trace}")
+    };
+    if !rows.is_empty() {
+        page.fitting(&line(traces::HEADINGS, unit));
+    }
+    for row in rows {
+        page.fitting(&line(row.cells.each_ref().map(String::as_str), ""));
+        if !row.notes.is_empty() {
+            page.labelled("", None, &row.notes.join(" · "));
+        }
+        if let Some(link) = row.link {
+            page.unbroken(&link);
+        }
+    }
+    page.gap();
 }
 
 /// Findings alone, each with its severity.

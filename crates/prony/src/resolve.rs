@@ -196,6 +196,7 @@ fn options(args: &RunArgs) -> Result<RunOptions, CliError> {
         events: args.events,
         scenario: None,
         retries: retries.options(),
+        trace: args.trace.options(),
     })
 }
 

@@ -8,7 +8,8 @@ use rustix::io::Errno;
 use crate::clock::{Nanos, Wall};
 use crate::load::checks::BODY_MAX_BYTES;
 use crate::load::conn::{Flight, State};
-use crate::load::driver::{Handler, Io, Slot};
+use crate::load::driver::{Carries, Handler, Io, Slot};
+use crate::load::trace::Trace;
 use crate::load::worker::{Pace, Worker};
 use crate::record::failure_detail::{Detail, Piece, kind_of};
 use crate::record::sample::{Answer, Sample};
@@ -280,10 +281,15 @@ impl Worker {
 
     #[inline]
     fn hand_over_plain<I: Io>(&mut self, io: &mut I, slot: Slot, intended: Nanos) -> (u64, bool) {
-        let reused = self.begin_flight(slot, intended);
+        let trace = self.begin_trace(slot);
+        let reused = self.begin_flight(slot, intended, trace);
         let connection = &self.connections[slot as usize];
+        let sent = match &mut self.tracer {
+            None => io.send(slot),
+            Some(tracer) => io.write(slot, tracer.request(trace), Carries::Request),
+        };
         // A driver that sends at once says when; the other one stamps the flight later.
-        if let Some(sent) = io.send(slot) {
+        if let Some(sent) = sent {
             self.flights.stamp(slot, connection, sent);
         }
         if io.sampled() {
@@ -295,12 +301,20 @@ impl Worker {
 
     /// A request that was due at `intended` is about to be sent. Returns whether its connection had carried one before.
     #[inline]
-    pub(crate) fn begin_flight(&mut self, slot: Slot, intended: Nanos) -> bool {
+    pub(crate) fn begin_flight(&mut self, slot: Slot, intended: Nanos, trace: Trace) -> bool {
         let connection = &mut self.connections[slot as usize];
         let ready = intended.max(connection.since);
         let reused = std::mem::replace(&mut connection.used, true);
-        self.flights.push(slot, connection, Flight { intended, ready, sent: 0, departed: 0 });
+        self.flights.push(slot, connection, Flight { intended, ready, sent: 0, departed: 0, trace });
         reused
+    }
+
+    /// The trace of the request that is about to be sent on `slot`; in HTTP/1 only, and not of a session.
+    #[inline]
+    pub(crate) fn begin_trace(&mut self, slot: Slot) -> Trace {
+        let Some(tracer) = &mut self.tracer else { return Trace::NONE };
+        let again = self.retries.as_ref().map_or(Trace::NONE, |retries| retries.trace(slot));
+        if again.is_some() { again } else { tracer.begin(0) }
     }
 
     /// Fills an open connection of a closed loop with as many requests as it may carry at once.

@@ -195,9 +195,13 @@ impl Worker {
         slot: Slot,
         intended: Nanos,
     ) -> (u64, bool) {
-        let reused = self.begin_flight(slot, intended);
+        let trace = self.begin_trace(slot);
+        let reused = self.begin_flight(slot, intended, trace);
         let Some(layer) = &mut self.layer else { return (0, reused) };
-        let sent = layer.send(io, slot);
+        let sent = match &mut self.tracer {
+            None => layer.send(io, slot),
+            Some(tracer) => layer.send_bytes(io, slot, tracer.request(trace)),
+        };
         self.flight_sent(io, slot, &sent);
         (sent.bytes as u64, reused)
     }

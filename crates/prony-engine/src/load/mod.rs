@@ -22,6 +22,7 @@ pub(crate) mod timeouts;
 pub(crate) mod driver;
 pub(crate) mod socket;
 pub(crate) mod payload;
+pub(crate) mod trace;
 pub(crate) mod checks;
 pub(crate) mod first;
 #[cfg(test)]

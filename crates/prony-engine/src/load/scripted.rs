@@ -125,6 +125,7 @@ fn worker(pace: Pace, slots: u32) -> Worker {
         keep_alive: true,
         request_bytes: 40,
         events: false,
+        tracer: None,
         retries: None,
     };
     let (full, _) = sync_channel(1);

@@ -24,6 +24,7 @@ use crate::load::retry::Retries;
 use crate::load::scenario::sessions::Sessions;
 use crate::load::slot_list::SlotList;
 use crate::load::streams::EventWatch;
+use crate::load::trace::Tracer;
 use crate::load::wake::WakeUp;
 use crate::record::recorder::Recorder;
 
@@ -72,6 +73,8 @@ pub(crate) struct Assignment {
     pub events: bool,
     /// Sends failed requests again, where the plan asks for it.
     pub retries: Option<Box<Retries>>,
+    /// Writes the traceparent of each request, where the plan asks for it.
+    pub tracer: Option<Box<Tracer>>,
 }
 
 /// What decides when a request is begun.
@@ -141,6 +144,8 @@ pub(crate) struct Worker {
     pub(crate) events: Option<EventWatch>,
     /// Sends failed requests again; none where the plan does not ask for it.
     pub(crate) retries: Option<Box<Retries>>,
+    /// Writes the traceparent of each request; none where the plan does not ask for it.
+    pub(crate) tracer: Option<Box<Tracer>>,
     pub(crate) recorder: Recorder,
     pub(crate) first: Watch,
     /// A 400 has shown that the server speaks TLS.
@@ -183,7 +188,7 @@ impl Worker {
         let of_any_length = layer.is_some() || matches!(plan.pace, Pace::Sessions(_));
         let bodies = if checker.needs_body() { responses as usize } else { 0 };
         let shortest = plan.request_timeout.min(plan.connect_timeout);
-        let retries = plan.retries.take();
+        let (retries, tracer) = (plan.retries.take(), plan.tracer.take());
         Self {
             pace: std::mem::replace(&mut plan.pace, Pace::Closed { left: 0 }),
             connections: (0..slots).map(|_| Connection::new()).collect(),
@@ -212,6 +217,7 @@ impl Worker {
             events: plan.events.then(|| EventWatch::new(responses)),
             check_every: retries.as_ref().map_or(shortest, |retries| retries.check_every(shortest)),
             retries,
+            tracer,
             recorder,
             first: Watch::Head,
             wants_tls: false,

@@ -46,7 +46,7 @@ pub fn probe(
     progress: &mut dyn FnMut(u32),
 ) -> Result<ProbeResult, RunError> {
     plan.check()?;
-    let request = Encoded::of(&plan.target, &plan.request)?;
+    let request = Encoded::of(&plan.target, &plan.request, false)?;
     let tls = tls::client(&plan.target, plan.request.version)?;
     // On a busy machine the wait for a core would be taken for the server's time.
     sys::ask_for_short_slices();

@@ -27,6 +27,7 @@ use crate::record::slice::{Clocks, Counters, SLICE, Slice};
 use crate::record::so_far::SoFar;
 use crate::record::stages::StageRecord;
 use crate::record::streams::Streams;
+use crate::record::traces::TraceRecord;
 
 /// When load, measurement and end are.
 #[derive(Debug, Clone, Copy)]
@@ -74,6 +75,8 @@ pub(crate) struct Totals {
     pub retries: RetryRecord,
     /// What became of the requests of each stage; none without stages, and until a worker has ended.
     pub stages: Option<Box<StageRecord>>,
+    /// The slowest traced requests; none without traces, and until a worker has ended.
+    pub traces: Option<Box<TraceRecord>>,
     /// Counters of the whole run, warm-up included.
     pub whole_run: Counters,
     /// By thread.
@@ -142,6 +145,7 @@ impl Collector {
             scenario: ScenarioRecord::default(),
             retries: RetryRecord::default(),
             stages: None,
+            traces: None,
             whole_run: Counters::default(),
             threads: vec![ThreadTotals::default(); tids.len()],
             series: Series::new(window.measure_from, plan.threads, plan.share.is_some()),
@@ -198,6 +202,12 @@ impl Collector {
                     }
                     if let Some(retries) = slice.retries.take() {
                         self.totals.retries.add(&retries);
+                    }
+                    if let Some(traces) = slice.traces.take() {
+                        match &mut self.totals.traces {
+                            None => self.totals.traces = Some(traces),
+                            Some(sum) => sum.add(&traces),
+                        }
                     }
                     if let Some(stages) = slice.stages.take() {
                         match &mut self.totals.stages {

@@ -14,6 +14,7 @@ pub(crate) mod handshakes;
 pub(crate) mod http2;
 pub(crate) mod scenario;
 pub(crate) mod stages;
+pub(crate) mod traces;
 mod step_timeline;
 pub(crate) mod streams;
 pub(crate) mod latency;

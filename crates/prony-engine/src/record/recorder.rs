@@ -7,6 +7,7 @@ use prony_model::{ErrorKind, Outcome, SampleRecord};
 use crate::clock::{self, NEVER, Nanos, Wall};
 use crate::kernel::kernel_clock::Conversion;
 use crate::kernel::stamps::Stamps;
+use crate::load::conn::Flight;
 use crate::load::first::First;
 use crate::record::failure_detail::{Detail, Example};
 use crate::record::handshakes::Handshakes;
@@ -17,6 +18,7 @@ use crate::record::scenario::ScenarioRecord;
 use crate::record::slice::{SLICE, Slice, WaitCause};
 use crate::record::stages::StageRecord;
 use crate::record::streams::Streams;
+use crate::record::traces::TraceRecord;
 
 /// One worker's records.
 pub(crate) struct Recorder {
@@ -51,6 +53,8 @@ pub(crate) struct Recorder {
     pub(super) retries: Box<RetryRecord>,
     /// None without stages.
     pub(super) stages: Option<Box<StageRecord>>,
+    /// None without traces.
+    traces: Option<Box<TraceRecord>>,
 }
 
 impl Recorder {
@@ -73,6 +77,7 @@ impl Recorder {
             scenario: None,
             retries: Box::default(),
             stages: None,
+            traces: None,
             current: first,
             full,
             spare,
@@ -109,6 +114,11 @@ impl Recorder {
     /// Requests are also counted by the stages of `record`.
     pub(crate) fn by_stages(&mut self, record: Box<StageRecord>) {
         self.stages = Some(record);
+    }
+
+    /// Requests have traces, of which the slowest are kept.
+    pub(crate) fn by_traces(&mut self, record: Option<Box<TraceRecord>>) {
+        self.traces = record;
     }
 
     /// When the current slice should be handed over: on time, and exactly where the measured part begins.
@@ -151,8 +161,19 @@ impl Recorder {
         self.distrust_moved_clock(now);
         self.close(now);
         // An empty slice in its place would be fifty histograms, made to be dropped.
-        let Self { mut current, stamps, handshakes, streams, http2, scenario, retries, stages, full, .. } =
-            self;
+        let Self {
+            mut current,
+            stamps,
+            handshakes,
+            streams,
+            http2,
+            scenario,
+            retries,
+            stages,
+            traces,
+            full,
+            ..
+        } = self;
         current.stamps = Some(stamps);
         current.handshakes = Some(handshakes);
         current.streams = Some(streams);
@@ -160,6 +181,7 @@ impl Recorder {
         current.scenario = scenario;
         current.retries = Some(retries);
         current.stages = stages;
+        current.traces = traces;
         hand_over(&full, current);
     }
 
@@ -291,6 +313,9 @@ impl Recorder {
         if let Some(stages) = &mut self.stages {
             stages.ended(&sample, outcome);
         }
+        if let Some(traces) = &mut self.traces {
+            traces.ended(&sample, outcome, answer);
+        }
         let lag = sample.sent.saturating_sub(sample.ready);
         slice.lag.record(lag);
         let mut own = lag;
@@ -390,9 +415,13 @@ impl Recorder {
     }
 
     /// A request in flight was cut off by the end of the run.
-    pub(crate) fn unfinished(&mut self, intended: Nanos, now: Nanos) {
+    pub(crate) fn unfinished(&mut self, flight: &Flight, now: Nanos) {
         self.leave_flight(now);
+        let intended = flight.intended;
         if self.counts(intended) {
+            if let Some(traces) = &mut self.traces {
+                traces.unfinished(flight, now);
+            }
             self.current.tally.unfinished += 1;
             self.current.censored.record(now.saturating_sub(intended));
             if let Some(stages) = &mut self.stages {

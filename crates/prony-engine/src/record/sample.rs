@@ -1,6 +1,7 @@
 //! What is known of one request when it has ended.
 
 use crate::clock::Nanos;
+use crate::load::trace::Trace;
 
 /// The moments of one request that has ended.
 ///
@@ -27,6 +28,8 @@ pub(crate) struct Sample {
     pub connect: Nanos,
     /// The local port of its connection, where single samples are kept; else 0.
     pub port: u16,
+    /// Its trace.
+    pub trace: Trace,
 }
 
 impl Sample {
@@ -44,6 +47,7 @@ impl Sample {
             done: now,
             connect: 0,
             port: 0,
+            trace: Trace::NONE,
         }
     }
 }
@@ -63,6 +67,7 @@ impl Sample {
             done,
             connect: 0,
             port: 0,
+            trace: Trace::NONE,
         }
     }
 }

@@ -16,6 +16,7 @@ use crate::record::samples::Samples;
 use crate::record::scenario::ScenarioRecord;
 use crate::record::stages::StageRecord;
 use crate::record::streams::Streams;
+use crate::record::traces::TraceRecord;
 
 /// The length of a slice: 200 parts in a run of ten seconds, which the statistics of tails ask for. A worker
 /// that can't hand over a slice makes it longer instead.
@@ -79,6 +80,8 @@ pub(crate) struct Slice {
     pub retries: Option<Box<RetryRecord>>,
     /// What became of the requests of each stage, in its last slice.
     pub stages: Option<Box<StageRecord>>,
+    /// The slowest of the worker's traced requests, in its last slice.
+    pub traces: Option<Box<TraceRecord>>,
 }
 
 /// Both clocks of one outcome.
@@ -236,6 +239,7 @@ impl Slice {
             scenario: None,
             retries: None,
             stages: None,
+            traces: None,
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use prony_model::{
     Bytes, Client, Connections, DriverUsed, Environment, ErrorKind, ErrorSummary, FORMAT, FirstResponse,
     Histograms, KernelClockUse, Outcome, OutcomeSummary, RateSummary, ReplayResult, Requests, RunPlan,
-    RunResult, SoloRequests, Start, ThreadUse, Timing, TlsUse, Traffic, VERSION, Verdict, Version,
+    RunResult, SoloRequests, Start, ThreadUse, Timing, TlsUse, Traces, Traffic, VERSION, Verdict, Version,
 };
 use prony_stats::{Censored, Histogram, rate_interval};
 use prony_summary::{histogram_data, rate_ends, summary};
@@ -98,6 +98,7 @@ pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
             .as_ref()
             .map_or_else(Vec::new, |stages| stages.summary(run.plan, measured_s(totals))),
         replay: replay(run),
+        traces: traces(run),
         rate: rate(run.plan, totals, &good_responses),
         bytes: Bytes {
             sent: totals.all.counters.sent_bytes,
@@ -205,6 +206,13 @@ fn replay(run: &Run<'_>) -> Option<ReplayResult> {
     let recorded = run.plan.recorded.as_ref().filter(|_| run.plan.replay.is_some())?;
     let record = run.totals.scenario.replay.as_ref().filter(|_| run.is_over)?;
     Some(record.summary(recorded))
+}
+
+/// The slowest requests that the server was asked to trace.
+fn traces(run: &Run<'_>) -> Option<Traces> {
+    let record = run.totals.traces.as_ref().filter(|_| run.is_over)?;
+    let start = run.totals.window.start;
+    Some(record.summary(run.plan, |at| run.started_at + Duration::from_nanos(at.saturating_sub(start))))
 }
 
 fn timing(run: &Run<'_>) -> Timing {

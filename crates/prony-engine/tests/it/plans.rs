@@ -32,6 +32,7 @@ pub(crate) fn plan(url: &str) -> RunPlan {
         recorded: None,
         replay: None,
         retries: None,
+        trace: None,
         seed: 7,
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::problem::shown_as_problem;
-use crate::{Problem, RetryError, Spelling};
+use crate::{Problem, RetryError, Spelling, TraceError};
 
 /// A plan that contradicts itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,6 +81,8 @@ pub enum PlanError {
     ConnectToWithUnixSocket,
     /// Retries that can't be.
     Retry(RetryError),
+    /// Traces that can't be.
+    Trace(TraceError),
     /// No agent to share a load, or more than [`crate::AGENTS_MAX`].
     Agents {
         /// What was asked.
@@ -207,6 +209,7 @@ impl PlanError {
                 format!("{} and {} both say where to connect to", spelled("connect-to"), spelled("unix"))
             }
             Self::Retry(error) => error.what(spelled),
+            Self::Trace(error) => error.what(spelled),
             Self::Agents { asked, .. } => format!("{asked} agents can't share a load"),
             Self::SplitTwice => "a part of a load can't be split again".to_owned(),
             Self::ShareOutside { first, threads, of } => {
@@ -267,6 +270,7 @@ impl PlanError {
             }
             Self::SourceWithUnixSocket | Self::ConnectToWithUnixSocket => "leave out one of them".to_owned(),
             Self::Retry(error) => error.advice(spelled),
+            Self::Trace(error) => error.advice(spelled),
             Self::Agents { max, .. } => format!("use {setting} with 1 to {max} agents"),
             Self::SplitTwice => "split the plan of the whole load".to_owned(),
             Self::ShareOutside { .. } => "make shares with the function that splits a plan".to_owned(),
@@ -321,6 +325,7 @@ impl PlanError {
             Self::SourceWithUnixSocket => "source",
             Self::ConnectToWithUnixSocket => "connect-to",
             Self::Retry(error) => error.setting(),
+            Self::Trace(error) => error.setting(),
             Self::Agents { .. } | Self::SplitTwice | Self::ShareOutside { .. } | Self::RecordedForAgents => {
                 "agents"
             }

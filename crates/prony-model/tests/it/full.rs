@@ -12,7 +12,7 @@ use prony_model::{
     RecordedArrivals, Replay, ReplayResult, RequestPlan, Requests, RetryOn, RetryPlan, RetryUse, RunPlan,
     RunResult, ScenarioResult, SecondPoint, ServerCertificate, SessionCounts, Severity, SoloRequests,
     StageResult, Stages, Start, StatusPair, StatusSet, Target, ThreadUse, Timeouts, Timing, TlsOptions,
-    TlsUse, TlsVersions, Traffic, TrafficPart, VERSION, Verdict, Version,
+    TlsUse, TlsVersions, TracePlan, TracedRequest, Traces, Traffic, TrafficPart, VERSION, Verdict, Version,
 };
 
 /// A closed loop in which everything happened.
@@ -80,6 +80,7 @@ pub(crate) fn result() -> RunResult {
         scenario: Some(sessions()),
         replay: Some(replay_result()),
         retries: Some(retries()),
+        traces: Some(traces()),
         stages: Vec::new(),
         rate: rate(Some(Interval { low: 5.5, high: 6.5, indicative: true })),
         bytes: Bytes { sent: 9_000, received: 12_000, body_received: 720 },
@@ -197,6 +198,8 @@ pub(crate) fn bare() -> RunResult {
     result.events = None;
     result.retries = None;
     result.plan.retries = None;
+    result.traces = None;
+    result.plan.trace = None;
     result.machine = MachineUse::default();
     result.calibration = None;
     result.plan.checks = Checks::default();
@@ -226,6 +229,24 @@ fn retries() -> RetryUse {
         by_attempts: [(1, 74), (2, 13), (3, 3)].into(),
         recovered_response: summary(),
     }
+}
+
+fn traces() -> Traces {
+    let request = |trace_id: &str, status, step: Option<&str>| TracedRequest {
+        trace_id: trace_id.to_owned(),
+        sent_at: "2026-01-02T03:04:07.125Z".to_owned(),
+        response_ms: 812.5,
+        service_ms: 811.0,
+        outcome: if status == Some(200) { "2xx" } else { TracedRequest::UNFINISHED }.to_owned(),
+        status,
+        attempts: 2,
+        step: step.map(str::to_owned),
+    };
+    let slowest = vec![
+        request("0af7651916cd43dd8448eb211c80319c", Some(200), Some("main/list")),
+        request("4bf92f3577b34da6a3ce929d0e0e4736", None, None),
+    ];
+    Traces { requests: 90, sampled: 9, slowest }
 }
 
 fn events() -> EventStreams {
@@ -336,6 +357,10 @@ fn plan() -> RunPlan {
             backoff: Backoff { first: Duration::from_millis(100), max: Duration::from_secs(2) },
             budget: Some(0.2),
             attempt_timeout: Duration::from_secs(5),
+        }),
+        trace: Some(TracePlan {
+            share: 0.1,
+            url: Some("http://127.0.0.1:16686/trace/{trace_id}".to_owned()),
         }),
         seed: u64::MAX,
     }

@@ -87,6 +87,7 @@ pub(crate) fn closed(values_ms: &[f64]) -> RunResult {
         replay: None,
         http2: None,
         retries: None,
+        traces: None,
         stages: Vec::new(),
         server: None,
         server_unknown_because: None,
@@ -156,6 +157,7 @@ pub(crate) fn plan(url: &str, load: Load) -> RunPlan {
         recorded: None,
         replay: None,
         retries: None,
+        trace: None,
         seed: 42,
     }
 }

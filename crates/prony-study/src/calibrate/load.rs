@@ -57,6 +57,7 @@ pub fn calibration_load(
         recorded: None,
         replay: None,
         retries: None,
+        trace: None,
         seed,
     };
     plan.check()?;

@@ -77,6 +77,9 @@ pub(super) fn of_run(path: &str, plan: &RunPlan) -> String {
     if let Some(retries) = &plan.retries {
         words.push(format!("up to {} on {}", plural_retries(retries.retries), retries.on));
     }
+    if let Some(trace) = &plan.trace {
+        words.push(format!("{} of the requests traced", prony_model::words::percent(trace.share)));
+    }
     if plan.threads > 1 {
         words.push(plural(u64::from(plan.threads), "thread"));
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use prony_model::{
     BodyCheck, DriverChoice, Http2Choice, KernelClock, LoadKind, Problem, RequestOptions, RetryOptions,
-    RunAgents, RunOptions, Target, source_addresses,
+    RunAgents, RunOptions, Target, TraceOptions, source_addresses,
 };
 use schemars::{JsonSchema, SchemaGenerator};
 use toml::Spanned;
@@ -191,6 +191,11 @@ fn run(section: &Section<'_>, context: &Context<'_>, mistakes: &mut Mistakes) ->
             attempt_timeout: keys.attempt_timeout.map(|length| length.0),
         }
         .or(of_scenario),
+        trace: TraceOptions {
+            on: keys.trace,
+            share: keys.trace_share.map(|share| share.0),
+            url: keys.trace_url,
+        },
     };
     let plan = match options.plan(somewhere(&path)?, 0) {
         Ok(plan) => plan,

@@ -43,6 +43,7 @@ pub(super) fn merged(
         scenario: scenario::scenario(&results, &mut totals, timing.measured_s),
         // A recording is replayed by one machine.
         replay: None,
+        traces: sums::traces(&results),
         retries: sums::retries(&results),
         stages: stages::stages(plan, &results, &mut totals, timing.measured_s),
         rate: rate::rate(plan, &results, timing.measured_s, pieces),

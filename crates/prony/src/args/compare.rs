@@ -8,7 +8,7 @@ use prony_model::{Metric, parse_count_u32, parse_duration, parse_percent};
 
 use super::fleet::FleetArgs;
 use super::run::PageFormat;
-use super::shared::{HttpArgs, LoadArgs};
+use super::shared::{HttpArgs, LoadArgs, TraceArgs};
 
 /// `prony compare`, as typed: `None` where nothing was.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -88,6 +88,8 @@ pub(crate) struct CompareArgs {
     /// Wait this long for the last responses of a block [default: 1s, or 3 times the longest of the pilot]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true)]
     pub(crate) drain: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) trace: TraceArgs,
     #[command(flatten)]
     pub(crate) fleet: FleetArgs,
     /// Don't compare with what `prony calibrate` measured

@@ -8,7 +8,7 @@ use prony_import::replay::FormatChoice;
 use prony_model::{Clock, Problem, parse_count_u32, parse_duration};
 
 use super::run::{Format, ServerArgs};
-use super::shared::WireArgs;
+use super::shared::{TraceArgs, WireArgs};
 use super::thresholds::ThresholdArgs;
 
 /// `prony replay`, as typed: `None` where nothing was.
@@ -64,6 +64,8 @@ pub(crate) struct ReplayArgs {
     /// A new connection for each request
     #[arg(long, hide_short_help = true)]
     pub(crate) no_keepalive: bool,
+    #[command(flatten)]
+    pub(crate) trace: TraceArgs,
     #[command(flatten)]
     pub(crate) wire: WireArgs,
     /// Connect to this Unix socket; the URL still names host and path

@@ -10,7 +10,7 @@ use prony_model::{Clock, ServerHint, Stages, parse_count, parse_count_u32, parse
 use super::fleet::FleetArgs;
 use super::k8s::K8sArgs;
 use super::push::PushArgs;
-use super::shared::{HttpArgs, LoadArgs};
+use super::shared::{HttpArgs, LoadArgs, TraceArgs};
 use super::thresholds::ThresholdArgs;
 
 /// `prony run`, as typed: `None` where nothing was.
@@ -55,6 +55,8 @@ pub(crate) struct RunArgs {
     /// Wait this long for the last responses when the run is over [default: 1s]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, hide_short_help = true)]
     pub(crate) drain: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) trace: TraceArgs,
     /// Connect to this Unix socket; the URL still names host and path
     #[arg(long, value_name = "PATH", hide_short_help = true)]
     pub(crate) unix: Option<PathBuf>,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use prony_model::{
     Arrivals, Backoff, Http2Choice, Rate, RetryOn, RetryOptions, StatusSet, TlsChoices, TlsVersions,
-    parse_count_u32, parse_duration, parse_percent,
+    TraceOptions, parse_count_u32, parse_duration, parse_percent,
 };
 
 /// What is sent to a server, how, and what makes an answer good: of every command that puts a load on a URL.
@@ -157,6 +157,27 @@ impl RetryArgs {
     pub(crate) fn or(&self, others: RetryOptions) -> Self {
         let RetryOptions { retries, on, backoff, budget, attempt_timeout } = self.options().or(others);
         Self { retries, retry_on: on, retry_backoff: backoff, retry_budget: budget, attempt_timeout }
+    }
+}
+
+/// Which requests the server is asked to trace.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct TraceArgs {
+    /// Send each request with a `traceparent` header (W3C Trace Context), and list the slowest traces
+    #[arg(long, hide_short_help = true)]
+    pub(crate) trace: bool,
+    /// Ask the server to record this share of the requests [default: 1%]
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent, hide_short_help = true)]
+    pub(crate) trace_share: Option<f64>,
+    /// Where a trace is shown: `http://127.0.0.1:16686/trace/{trace_id}`
+    #[arg(long, value_name = "URL", hide_short_help = true)]
+    pub(crate) trace_url: Option<String>,
+}
+
+impl TraceArgs {
+    /// What was asked for.
+    pub(crate) fn options(&self) -> TraceOptions {
+        TraceOptions { on: self.trace, share: self.trace_share, url: self.trace_url.clone() }
     }
 }
 

@@ -86,6 +86,7 @@ fn measure(model: rudy::Model, args: &DemoArgs, seed: u64, control: &Control) ->
         recorded: None,
         replay: None,
         retries: None,
+        trace: None,
         seed,
     };
     plan.check()?;

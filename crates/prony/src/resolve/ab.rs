@@ -81,6 +81,7 @@ pub(crate) fn ab(args: &AbArgs, seed: u64) -> Result<Ab, CliError> {
         recorded: None,
         replay: None,
         retries: None,
+        trace: None,
         seed,
     };
     plan.check()?;

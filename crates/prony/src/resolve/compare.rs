@@ -255,6 +255,7 @@ fn run_args(args: &CompareArgs, url: &str) -> RunArgs {
         warmup: args.warmup,
         http: args.http.clone(),
         drain: args.drain,
+        trace: args.trace.clone(),
         ..RunArgs::default()
     }
 }

@@ -100,6 +100,7 @@ fn run_args(args: &ReplayArgs) -> RunArgs {
             wire: args.wire.clone(),
             ..HttpArgs::default()
         },
+        trace: args.trace.clone(),
         unix: args.unix.clone(),
         connect_to: args.connect_to.clone(),
         server: args.server.clone(),

@@ -64,6 +64,7 @@ pub(crate) fn wrk(args: &WrkArgs, seed: u64) -> Result<Wrk, CliError> {
         recorded: None,
         replay: None,
         retries: None,
+        trace: None,
         seed,
     };
     plan.check()?;

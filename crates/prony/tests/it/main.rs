@@ -57,6 +57,7 @@ mod supervise;
 mod thresholds;
 mod tls;
 mod tls_peers;
+mod traces;
 mod tutorials;
 mod usage;
 mod write_ups;

@@ -190,6 +190,7 @@ mod tests {
             recorded: None,
             replay: None,
             retries: None,
+            trace: None,
             seed: 1,
         }
     }

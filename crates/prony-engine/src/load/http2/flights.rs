@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     fn flight(intended: Nanos) -> Flight {
-        Flight { intended, ready: intended, sent: 0, departed: 0 }
+        Flight { intended, ready: intended, ..Flight::default() }
     }
 
     #[test]

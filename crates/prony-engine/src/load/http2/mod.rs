@@ -22,6 +22,7 @@ use crate::load::conn::{Flight, State};
 use crate::load::driver::{Carries, Io, Slot};
 use crate::load::layer::Sent;
 use crate::load::scenario::sessions::NOBODY;
+use crate::load::trace::Trace;
 use crate::load::worker::{Pace, Worker};
 use crate::record::failure_detail::Piece;
 
@@ -174,9 +175,14 @@ impl Worker {
         let Some(http2) = self.layer.as_mut().and_then(|layer| layer.http2.as_mut()) else { return };
         let Http2 { shared, peers, flights, out, out_requests, refused, .. } = http2;
         let Some(peer) = &mut peers[slot as usize] else { return };
-        let own = match &self.pace {
-            Pace::Sessions(sessions) => sessions.request(request.place),
-            Pace::Closed { .. } | Pace::Open(_) => None,
+        let again = request.attempt.trace();
+        let (trace, own) = match (&self.pace, &mut self.tracer) {
+            (Pace::Sessions(sessions), _) => (sessions.trace(request.place), sessions.request(request.place)),
+            (Pace::Closed { .. } | Pace::Open(_), None) => (Trace::NONE, None),
+            (Pace::Closed { .. } | Pace::Open(_), Some(tracer)) => {
+                let trace = if again.is_some() { again } else { tracer.begin(0) };
+                (trace, Some(tracer.stream_request(trace)))
+            }
         };
         let sent = match own {
             Some(own) => peer.core.send_one(shared, own, out),
@@ -185,10 +191,10 @@ impl Worker {
         let Ok(stream) = sent else {
             // The number of streams is kept in `depth`, so that only one that can't take any more is asked in vain.
             (peer.is_draining, connection.depth) = (true, 0);
-            return refused.push_back(request);
+            return refused.push_back(Outgoing { attempt: request.attempt.of_trace(trace), ..request });
         };
         let ready = request.intended.max(connection.since).max(request.at);
-        let flight = Flight { intended: request.intended, ready, sent: 0, departed: 0 };
+        let flight = Flight { intended: request.intended, ready, sent: 0, departed: 0, trace };
         flights.begin(slot, stream, flight, request.refusals);
         let number = flights.number(slot, stream.place);
         out_requests.push(OutRequest { stream, is_whole: peer.core.is_whole(stream) });

@@ -21,6 +21,7 @@ use crate::clock::{self, Nanos, span};
 use crate::load::conn::State;
 use crate::load::driver::{Io, Slot};
 use crate::load::scenario::sessions::{NOBODY, Place};
+use crate::load::trace::Trace;
 use crate::load::worker::{Pace, Worker};
 use crate::record::failure_detail::Detail;
 use crate::record::sample::{Answer, Sample};
@@ -52,6 +53,8 @@ pub(crate) struct Attempt {
     number: u32,
     /// When the request must have ended.
     deadline: Nanos,
+    /// The trace of its request, where it was sent before.
+    trace: Trace,
 }
 
 impl Attempt {
@@ -64,6 +67,17 @@ impl Attempt {
     /// Which retry of its request it is, from 1; 0 for the first attempt.
     pub(crate) fn number(self) -> u32 {
         self.number
+    }
+
+    /// The trace of its request, where it was sent before.
+    #[inline]
+    pub(crate) fn trace(self) -> Trace {
+        self.trace
+    }
+
+    /// The same attempt, of a request with this trace.
+    pub(crate) fn of_trace(self, trace: Trace) -> Self {
+        Self { trace, ..self }
     }
 }
 
@@ -147,23 +161,30 @@ impl Retries {
         std::mem::take(&mut self.attempts[slot as usize])
     }
 
+    /// The trace of the request of `slot`, where it was sent before.
+    pub(crate) fn trace(&self, slot: Slot) -> Trace {
+        self.attempts[slot as usize].trace
+    }
+
     /// When each of the requests that wait was due.
     pub(crate) fn waiting(&self) -> impl Iterator<Item = Nanos> {
         self.waiting.all().map(|waiting| waiting.intended)
     }
 
-    /// When `attempt` of a request is followed by another one, if it is: it was first sent at `sent`, or before, and
-    /// failed at `now`. `has_room`: it can wait.
+    /// When `attempt` of a request, which failed as `sample` says, is followed by another one, if it is. `has_room`: it can
+    /// wait.
     fn schedule(
         &mut self,
         attempt: Attempt,
         has_room: bool,
-        sent: Nanos,
-        now: Nanos,
+        sample: &Sample,
     ) -> Result<(Nanos, Attempt), Refusal> {
+        let (sent, now) = (sample.sent, sample.done);
         let next = Attempt {
             number: attempt.number + 1,
             deadline: if attempt.number == 0 { sent.saturating_add(self.timeout) } else { attempt.deadline },
+            // What got no connection was not sent.
+            trace: if sample.trace.is_some() { sample.trace.again() } else { attempt.trace },
         };
         if next.number > self.policy.retries() {
             return Err(Refusal::Exhausted);
@@ -195,7 +216,7 @@ impl Worker {
     pub(crate) fn attempt_timeout(&self, slot: Slot, sent: Nanos) -> Nanos {
         let attempt = self.retries.as_ref().map(|retries| retries.attempts[slot as usize]);
         match attempt {
-            Some(Attempt { number: 1.., deadline }) => {
+            Some(Attempt { number: 1.., deadline, .. }) => {
                 self.plan.request_timeout.min(deadline.saturating_sub(sent))
             }
             _ => self.plan.request_timeout,
@@ -440,7 +461,7 @@ impl Worker {
         }
         let Some(reason) = reason else { return false };
         let has_room = matches!(self.pace, Pace::Sessions(_)) || !retries.waiting.is_full();
-        let (due, next) = match retries.schedule(attempt, has_room, sample.sent, sample.done) {
+        let (due, next) = match retries.schedule(attempt, has_room, sample) {
             Ok(next) => next,
             Err(refusal) => {
                 self.recorder.not_retried(sample.intended, refusal);

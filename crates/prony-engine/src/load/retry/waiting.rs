@@ -8,6 +8,7 @@ use super::Attempt;
 use super::policy::Reason;
 use crate::clock::Nanos;
 use crate::load::driver::Slot;
+use crate::load::trace::Trace;
 
 /// A request that waits for a retry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,6 +23,8 @@ pub(super) struct Waiting {
     pub number: u32,
     /// When it must have ended.
     deadline: Nanos,
+    /// Its trace.
+    trace: Trace,
     /// Why.
     pub reason: Reason,
     /// The connection that waits with it (closed loop of HTTP/1 only).
@@ -31,13 +34,13 @@ pub(super) struct Waiting {
 impl Waiting {
     /// A request that was due at `intended` waits until `due` for its attempt `next`.
     pub(super) fn new(due: Nanos, intended: Nanos, next: Attempt, reason: Reason, slot: Slot) -> Self {
-        let Attempt { number, deadline } = next;
-        Self { due, order: 0, intended, number, deadline, reason, slot }
+        let Attempt { number, deadline, trace } = next;
+        Self { due, order: 0, intended, number, deadline, trace, reason, slot }
     }
 
     /// What it waits for.
     pub(super) fn attempt(&self) -> Attempt {
-        Attempt { number: self.number, deadline: self.deadline }
+        Attempt { number: self.number, deadline: self.deadline, trace: self.trace }
     }
 }
 

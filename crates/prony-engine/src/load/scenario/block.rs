@@ -12,6 +12,7 @@ use super::cookies::Cookies;
 use super::fault::StepFault;
 use super::request::Field;
 use super::text::{Goes, Text, Values};
+use crate::load::trace::{self, write_traceparent};
 
 /// The fields of a step with places for values.
 #[derive(Debug, Clone)]
@@ -27,8 +28,10 @@ pub(super) struct BlockTemplate {
     length_name: Box<[u8]>,
     fields: Box<[Part]>,
     has_length: bool,
-    /// All but the cookies, where nothing is filled in.
-    whole: Option<Arc<[u8]>>,
+    /// Whether a traceparent follows them.
+    is_traced: bool,
+    /// All but the cookies, where nothing is filled in, and where the traceparent stands in it.
+    whole: Option<(Arc<[u8]>, usize)>,
 }
 
 /// A part of a field block.
@@ -52,6 +55,11 @@ impl StreamRequest {
     pub(super) fn for_core(&self, kind: RequestKind) -> OneRequest<'_> {
         OneRequest { block: &self.block, body: self.body.as_ref(), kind }
     }
+
+    /// Its fields, to overwrite its traceparent.
+    pub(super) fn block_mut(&mut self) -> &mut [u8] {
+        &mut self.block
+    }
 }
 
 impl BlockTemplate {
@@ -63,6 +71,7 @@ impl BlockTemplate {
         fields: Vec<Field>,
         body: &Text,
         has_length: bool,
+        is_traced: bool,
     ) -> Self {
         let name = |name: &str| {
             let mut bytes = Vec::new();
@@ -94,6 +103,7 @@ impl BlockTemplate {
             length_name: name("content-length"),
             fields: others.into(),
             has_length,
+            is_traced,
             whole: None,
         };
         template.whole = template.known(path, body);
@@ -101,25 +111,27 @@ impl BlockTemplate {
     }
 
     /// All but the cookies, if nothing is filled in.
-    fn known(&self, path: &Text, body: &Text) -> Option<Arc<[u8]>> {
+    fn known(&self, path: &Text, body: &Text) -> Option<(Arc<[u8]>, usize)> {
         let (path, body) = (path.as_static()?, body.as_static()?);
         let mut block = self.method.to_vec();
         let (server, fields) = (as_static(&self.server)?, as_static(&self.fields)?);
         block.extend_from_slice(server);
         write_field(&mut block, ":path", path);
         block.extend_from_slice(fields);
+        let trace_at = self.add_trace(&mut block);
         if self.has_length {
             write_field(&mut block, "content-length", body.len().to_string().as_bytes());
         }
-        Some(block.into())
+        Some((block.into(), trace_at))
     }
 
     /// Bytes that are known before the run.
     pub(super) fn known_bytes(&self) -> usize {
-        self.whole.as_ref().map_or(0, |block| block.len())
+        self.whole.as_ref().map_or(0, |(block, _)| block.len())
     }
 
     /// Writes the fields of the request for `path` into `out`, whose body is there already. `scratch` is memory.
+    /// Returns where its traceparent stands, if it has one.
     pub(super) fn render(
         &self,
         values: &mut Values<'_>,
@@ -127,14 +139,14 @@ impl BlockTemplate {
         path: &[u8],
         scratch: &mut Vec<u8>,
         out: &mut StreamRequest,
-    ) -> Result<(), StepFault> {
-        let Some(whole) = &self.whole else {
+    ) -> Result<usize, StepFault> {
+        let Some((whole, trace_at)) = &self.whole else {
             return self.render_redirected(values, cookies, path, false, scratch, out);
         };
         out.block.clear();
         out.block.extend_from_slice(whole);
         self.add_cookies(cookies, path, scratch, &mut out.block);
-        Ok(())
+        Ok(*trace_at)
     }
 
     /// The same for a `path` that a redirect leads to, and perhaps `as_get`.
@@ -146,7 +158,7 @@ impl BlockTemplate {
         as_get: bool,
         scratch: &mut Vec<u8>,
         out: &mut StreamRequest,
-    ) -> Result<(), StepFault> {
+    ) -> Result<usize, StepFault> {
         let StreamRequest { block, body } = out;
         block.clear();
         block.extend_from_slice(if as_get { &self.get } else { &self.method });
@@ -154,6 +166,7 @@ impl BlockTemplate {
         block.extend_from_slice(&self.path_name);
         write_value(block, path);
         add(&self.fields, values, scratch, block)?;
+        let trace_at = self.add_trace(block);
         if self.has_length && !as_get {
             scratch.clear();
             let _written = write!(scratch, "{}", body.as_ref().map_or(0, |body| body.len()));
@@ -161,7 +174,15 @@ impl BlockTemplate {
             write_value(block, scratch);
         }
         self.add_cookies(cookies, path, scratch, block);
-        Ok(())
+        Ok(trace_at)
+    }
+
+    /// Adds a traceparent to be overwritten, if there is to be one; returns where it stands.
+    fn add_trace(&self, block: &mut Vec<u8>) -> usize {
+        if self.is_traced {
+            write_traceparent(block);
+        }
+        block.len().saturating_sub(trace::LENGTH)
     }
 
     fn add_cookies(&self, cookies: &Cookies, path: &[u8], scratch: &mut Vec<u8>, block: &mut Vec<u8>) {

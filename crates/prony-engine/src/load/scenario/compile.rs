@@ -29,6 +29,8 @@ pub(crate) struct Compiled {
     pub(super) holds_cookies: bool,
     /// Whether requests of HTTP/1.1 are kept, to be sent again.
     pub(super) keeps_lines: bool,
+    /// Whether requests are those of HTTP/2.
+    pub(super) is_http2: bool,
     /// Whether a session has a connection of its own.
     pub(super) keeps_connections: bool,
     /// The host of the server, for cookies.
@@ -230,6 +232,7 @@ impl Compiled {
             cookies: scenario.cookies,
             holds_cookies: plan.retries.is_some(),
             keeps_lines: plan.retries.is_some() && plan.request.version != Version::Http2,
+            is_http2: plan.request.version == Version::Http2,
             keeps_connections,
             host: host(&target.authority).into(),
             origin: format!("{scheme}://{}", target.authority).into(),

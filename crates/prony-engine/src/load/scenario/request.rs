@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::sync::Arc;
 
 use prony_http::Request;
-use prony_model::{RunPlan, Step, StepBody, Version};
+use prony_model::{RunPlan, Step, StepBody, TRACEPARENT, Version, is_traceparent};
 
 use super::block::{BlockTemplate, StreamRequest};
 use super::cookies::Cookies;
@@ -13,6 +13,7 @@ use super::fault::StepFault;
 use super::request_body::body;
 use super::text::{Goes, Text, Values};
 use crate::RunError;
+use crate::load::trace::{self, PLACEHOLDER};
 
 /// A request with places for values.
 #[derive(Debug, Clone)]
@@ -23,6 +24,8 @@ pub(super) struct StepRequest {
     /// How values of it are escaped is decided where it is compiled.
     body: Text,
     has_length: bool,
+    /// Whether it has a traceparent: the last of its fields but those that follow from the session and the body.
+    is_traced: bool,
 }
 
 /// How a request is written.
@@ -65,9 +68,11 @@ impl StepRequest {
         let has_length =
             !matches!(step.body, StepBody::None) || matches!(step.method.as_str(), "POST" | "PUT" | "PATCH");
         let fields = fields(plan, step, content_type, text)?;
+        let is_traced = plan.trace.is_some();
         let form = if plan.request.version == Version::Http2 {
             let is_secure = plan.target.tls.is_some();
-            let template = BlockTemplate::new(&step.method, is_secure, &path, fields, &body, has_length);
+            let template =
+                BlockTemplate::new(&step.method, is_secure, &path, fields, &body, has_length, is_traced);
             let body = body.as_static().filter(|body| !body.is_empty()).map(Arc::from);
             Form::Block { template, body }
         } else {
@@ -77,9 +82,13 @@ impl StepRequest {
                 lines.append(&value);
                 lines.push_bytes(b"\r\n");
             }
+            if is_traced {
+                lines.push_bytes(format!("{TRACEPARENT}: {PLACEHOLDER}\r\n").as_bytes());
+            }
             Form::Lines { fields: lines, whole: None }
         };
-        let mut request = Self { method: step.method.as_str().into(), path, form, body, has_length };
+        let mut request =
+            Self { method: step.method.as_str().into(), path, form, body, has_length, is_traced };
         let known = request.known();
         if let Form::Lines { whole, .. } = &mut request.form {
             *whole = known;
@@ -142,6 +151,7 @@ impl StepRequest {
             Form::Lines { whole: Some((bytes, at)), .. } => {
                 out.bytes.clear();
                 out.bytes.extend_from_slice(&bytes[..*at]);
+                self.note_trace(out);
                 cookies.write(path, &mut out.bytes);
                 out.bytes.extend_from_slice(&bytes[*at..]);
             }
@@ -151,12 +161,13 @@ impl StepRequest {
                 out.bytes.clear();
                 self.line(path, &mut out.bytes);
                 fields.render(Goes::Header, values, &mut out.bytes)?;
+                self.note_trace(out);
                 cookies.write(path, &mut out.bytes);
                 self.end(&out.body, &mut out.bytes);
             }
             Form::Block { template, body } => {
                 self.stream_body(body.as_ref(), values, out, stream)?;
-                template.render(values, cookies, path, &mut out.bytes, stream)?;
+                out.trace_at = template.render(values, cookies, path, &mut out.bytes, stream)?;
             }
         }
         Ok(())
@@ -185,6 +196,7 @@ impl StepRequest {
                     self.line(path, &mut out.bytes);
                 }
                 fields.render(Goes::Header, values, &mut out.bytes)?;
+                self.note_trace(out);
                 cookies.write(path, &mut out.bytes);
                 if as_get {
                     out.bytes.extend_from_slice(b"\r\n");
@@ -198,10 +210,18 @@ impl StepRequest {
                 } else {
                     self.stream_body(body.as_ref(), values, out, stream)?;
                 }
-                template.render_redirected(values, cookies, path, as_get, &mut out.bytes, stream)?;
+                out.trace_at =
+                    template.render_redirected(values, cookies, path, as_get, &mut out.bytes, stream)?;
             }
         }
         Ok(())
+    }
+
+    /// The fields of `out` are there: notes where its traceparent stands.
+    fn note_trace(&self, out: &mut Rendered) {
+        if self.is_traced {
+            out.trace_at = out.bytes.len() - "\r\n".len() - trace::LENGTH;
+        }
     }
 
     /// The body of a stream: shared where nothing is filled in.
@@ -254,8 +274,12 @@ fn fields(
             fields.push((name.to_owned(), constant(value)));
         }
     }
+    // That of a recorded request belongs to a trace that is over, and the state of its vendors with it.
+    let is_replaced = |name: &str| {
+        plan.trace.is_some() && (is_traceparent(name) || name.eq_ignore_ascii_case("tracestate"))
+    };
     for (name, value) in &step.headers {
-        if !name.eq_ignore_ascii_case("host") {
+        if !name.eq_ignore_ascii_case("host") && !is_replaced(name) {
             fields.push((name.clone(), text(value.trim(), Goes::Header)?));
         }
     }
@@ -270,12 +294,24 @@ fn fields(
 pub(super) struct Rendered {
     bytes: Vec<u8>,
     body: Vec<u8>,
+    /// Where its traceparent stands, if it has one.
+    trace_at: usize,
 }
 
 impl Rendered {
     /// The request of HTTP/1.1.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// The same, to overwrite its traceparent.
+    pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+
+    /// Where its traceparent stands, if it has one; in HTTP/2 in its fields.
+    pub(super) fn trace_at(&self) -> usize {
+        self.trace_at
     }
 
     /// It is this one once more.

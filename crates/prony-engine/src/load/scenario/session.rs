@@ -11,6 +11,7 @@ use super::text::{Goes, Values, below_or_at, exponential};
 use crate::clock::{Nanos, span};
 use crate::load::driver::Slot;
 use crate::load::retry::Retry;
+use crate::load::trace::Trace;
 
 /// Streams of sessions are numbered from here on: those below are of the schedules.
 const STREAMS: u128 = 1 << 64;
@@ -63,6 +64,9 @@ pub(super) struct Session {
     pub(super) recorded_status: u16,
     /// The status of the current response; 0 for none.
     pub(super) status: u16,
+    /// The trace of its current request, and where its traceparent stands in it.
+    pub(super) trace: Trace,
+    pub(super) trace_at: usize,
     /// Whether its current request was sent.
     pub(super) was_sent: bool,
     /// The connection that its last request went over.
@@ -100,6 +104,8 @@ impl Session {
             in_use: false,
             recorded_status: 0,
             status: 0,
+            trace: Trace::NONE,
+            trace_at: 0,
             was_sent: false,
             slot: 0,
             is_alone: false,

@@ -9,6 +9,7 @@ use crate::load::conn::State;
 use crate::load::driver::{Io, Slot};
 use crate::load::http2::refused::Outgoing;
 use crate::load::retry::Attempt;
+use crate::load::trace::Trace;
 use crate::load::worker::{Pace, Worker};
 use crate::record::failure_detail::Detail;
 use crate::record::sample::Sample;
@@ -54,7 +55,7 @@ impl Worker {
                 sessions.lacks_connection(due);
                 continue;
             };
-            if let Err(fault) = sessions.prepare(due) {
+            if let Err(fault) = sessions.prepare(due, self.tracer.as_deref_mut()) {
                 sessions.not_sent(due.place, &Sample::unsent(due.intended, due.intended, now), fault);
                 if sessions.holder(slot) == Holder::Ended {
                     self.drop_idle(io, slot, now);
@@ -90,7 +91,8 @@ impl Worker {
         if let Some(retries) = &mut self.retries {
             retries.note_attempt(slot, attempt);
         }
-        let reused = self.begin_flight(slot, due.intended);
+        let trace = self.session_trace(due.place);
+        let reused = self.begin_flight(slot, due.intended, trace);
         let Pace::Sessions(sessions) = &mut self.pace else { return };
         let sent = sessions.send(io, slot, due.place, self.layer.as_deref_mut());
         self.flight_sent(io, slot, &sent);
@@ -98,6 +100,14 @@ impl Worker {
             self.recorder.sent_again(due.intended, sent.bytes as u64, reused, now);
         } else {
             self.recorder.sent(due.intended, sent.bytes as u64, reused, now);
+        }
+    }
+
+    /// The trace of the request of the session at `place`.
+    fn session_trace(&self, place: Place) -> Trace {
+        match &self.pace {
+            Pace::Sessions(sessions) => sessions.trace(place),
+            Pace::Closed { .. } | Pace::Open(_) => Trace::NONE,
         }
     }
 
@@ -118,7 +128,7 @@ impl Worker {
     fn prepared(&mut self, now: Nanos) -> Option<Due> {
         let Pace::Sessions(sessions) = &mut self.pace else { return None };
         let due = sessions.take(now)?;
-        match sessions.prepare(due) {
+        match sessions.prepare(due, self.tracer.as_deref_mut()) {
             Ok(()) => Some(due),
             Err(fault) => {
                 // There is no request to be counted: only its step has failed.

@@ -141,6 +141,13 @@ pub(in crate::file) struct RunKeys {
     pub(in crate::file) retry_budget: Option<Share>,
     /// Wait this long for the response to one attempt; as `timeout` if absent, which is for the request and its retries
     pub(in crate::file) attempt_timeout: Option<DurationArg>,
+    /// Send each request with a `traceparent` header (W3C Trace Context)
+    #[serde(default)]
+    pub(in crate::file) trace: bool,
+    /// The share of the requests that the server is asked to record; 1 % if absent
+    pub(in crate::file) trace_share: Option<Share>,
+    /// Where a trace is shown, with `{trace_id}` in it
+    pub(in crate::file) trace_url: Option<String>,
     /// Whether the result is set against what `prony calibrate` measured; true if absent.
     pub(in crate::file) calibration: Option<bool>,
     /// Agents that share the load: how many, or their names; 0 is none, the load of this process.

@@ -113,6 +113,7 @@ impl Trial {
             recorded: None,
             replay: None,
             retries: None,
+            trace: None,
             seed: self.seed,
         };
         plan.check()?;
