@@ -16,6 +16,7 @@ use crate::plans::{closed, for_ms, plan, poisson, run_with};
 use crate::scenario::{flow, scenario, step};
 use crate::server::{Server, ok};
 use crate::tls::{config, trusting};
+use crate::traces::traced;
 
 /// The system's allocator, which counts what threads named `load-…` ask of it while [`COUNTING`].
 struct Counting;
@@ -142,6 +143,24 @@ on_both_drivers! {
             // rustls 0.23 allocates once for each record, in both directions, and once for a queue of them.
             let most = 3 * (done + done / 5);
             assert!(done > 100 && counted <= most, "{counted} allocations for {done} requests");
+        });
+    }
+
+    fn traces(driver) {
+        let server = Server::answering(&ok("hello"));
+        let name = format!("{}::{}", path(module_path!()), test(driver));
+        alone(&name, 1000, server.url(), |url| {
+            let plan = RunPlan { checks: checks(), load: closed(8), threads: 2, ..plan(url) };
+            assert_steady(measure_plan(driver, traced(plan, 0.5)));
+        });
+    }
+
+    fn traces_on_streams(driver) {
+        let server = Server::start(http2::serve);
+        let name = format!("{}::{}", path(module_path!()), test(driver));
+        alone(&name, 1000, server.url(), |url| {
+            let plan = RunPlan { threads: 2, ..http2::load(url, 4, 10, 1) };
+            assert_steady(measure_plan(driver, traced(plan, 0.5)));
         });
     }
 

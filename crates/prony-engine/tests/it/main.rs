@@ -42,5 +42,6 @@ mod stop;
 mod streams;
 mod timeline;
 mod tls;
+mod traces;
 mod traffic;
 mod truth;
