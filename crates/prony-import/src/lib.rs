@@ -8,6 +8,7 @@
 //! [`openapi`], of which the last two read `json`, and the last one `yaml`, too, and [`har`]. [`results`] and [`mod@replay`] (recorded traffic) stand by
 //! themselves.
 
+mod archive;
 pub mod curl;
 mod guess;
 pub mod har;

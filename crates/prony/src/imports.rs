@@ -80,10 +80,22 @@ fn read_bounded(path: &Path, bytes_max: usize) -> Result<String, CliError> {
     } else {
         Box::new(File::open(path).map_err(unreadable)?)
     };
-    let mut text = String::new();
-    // One more than the importer takes: it refuses what is larger.
-    source.take(bytes_max as u64 + 1).read_to_string(&mut text).map_err(unreadable)?;
-    Ok(text)
+    text_of(source, bytes_max).map_err(unreadable)
+}
+
+/// The text that `source` has, or at least one byte more of it than the importer takes, which refuses what is larger.
+fn text_of(source: impl std::io::Read, bytes_max: usize) -> std::io::Result<String> {
+    /// A character has up to four bytes, and the last one may be cut.
+    const CUT_MAX: usize = 3;
+    let mut bytes = Vec::new();
+    source.take((bytes_max + 1 + CUT_MAX) as u64).read_to_end(&mut bytes)?;
+    let text = String::from_utf8(bytes).or_else(|error| {
+        let valid = error.utf8_error().valid_up_to();
+        let mut bytes = error.into_bytes();
+        bytes.truncate(if valid > bytes_max { valid } else { 0 });
+        String::from_utf8(bytes).ok().filter(|text| !text.is_empty()).ok_or(std::io::ErrorKind::InvalidData)
+    });
+    Ok(text?)
 }
 
 /// The scenario of `text`, the content of `path`.
@@ -135,4 +147,20 @@ fn variable(typed: &str) -> Result<(String, String), CliError> {
             .hint("write its name and value: --variable id=7")
     })?;
     Ok((name.trim().to_owned(), value.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_that_is_too_long_is_one_even_where_a_character_is_cut() {
+        let length = |text: &[u8], bytes_max: usize| text_of(text, bytes_max).map(|text| text.len()).ok();
+        for bytes_max in 1..12 {
+            let found = length("a\u{e9}\u{20ac}\u{1f600}\u{1f600}".as_bytes(), bytes_max);
+            assert!(found.is_some_and(|found| found > bytes_max), "{bytes_max}: {found:?}");
+        }
+        assert_eq!((length(b"abc", 5), length(b"", 5)), (Some(3), Some(0)));
+        assert_eq!((length(b"ab\xff", 5), length(b"\xff", 5)), (None, None), "that is no text");
+    }
 }

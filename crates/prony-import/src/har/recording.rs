@@ -1,12 +1,16 @@
 //! What is kept of an archive: its requests to one server, in order, and their responses.
 
+use std::convert::Infallible;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use prony_model::{Problem, is_token};
 use serde::Deserialize;
+use serde_json::de::StrRead;
 
 use super::HarOptions;
 use crate::LeftOut;
+use crate::archive::{self, Entry, Named};
 use crate::replay::requests::target;
 use crate::replay::stamp;
 use crate::scenario::left_out;
@@ -62,58 +66,6 @@ pub(super) struct Recorded {
     pub(super) left_out: Vec<LeftOut>,
 }
 
-#[derive(Debug, Deserialize)]
-struct Archive {
-    log: Log,
-}
-
-#[derive(Debug, Deserialize)]
-struct Log {
-    entries: Vec<Entry>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Entry {
-    started_date_time: String,
-    #[serde(default)]
-    time: Option<f64>,
-    request: HarRequest,
-    #[serde(default)]
-    response: HarResponse,
-    #[serde(rename = "_resourceType", default)]
-    resource_type: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct HarRequest {
-    method: String,
-    url: String,
-    #[serde(default)]
-    headers: Vec<Named>,
-    #[serde(default)]
-    post_data: Option<PostData>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Named {
-    name: String,
-    #[serde(default)]
-    value: String,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct PostData {
-    #[serde(default)]
-    mime_type: Option<String>,
-    #[serde(default)]
-    text: Option<String>,
-    #[serde(default)]
-    encoding: Option<String>,
-}
-
 #[derive(Debug, Default, Deserialize)]
 struct HarResponse {
     #[serde(default)]
@@ -160,14 +112,10 @@ impl Recorded {
             return Err(Problem::new("this archive is larger than 128 MiB", "save a shorter visit"));
         }
         let text = text.trim_start_matches('\u{feff}');
-        let archive: Archive = serde_json::from_str(text).map_err(|error| {
-            let what = format!("this is no HTTP archive: line {}, column {}", error.line(), error.column());
-            Problem::new(what, "save it again: in the browser's network panel, \"Save all as HAR\"")
-        })?;
         let mut recorded = Self::default();
         let mut lines = lines(text);
         let mut reasons: Vec<(Reason, usize, usize)> = Vec::new();
-        for entry in archive.log.entries {
+        let read = archive::read(StrRead::new(text), |entry| {
             let line = lines.next().unwrap_or(1);
             match recorded.exchange(entry, line, options) {
                 Ok(exchange) => recorded.exchanges.push(exchange),
@@ -176,7 +124,12 @@ impl Recorded {
                     None => reasons.push((reason, line, 1)),
                 },
             }
-        }
+            Ok::<(), Infallible>(())
+        });
+        let Ok(()) = read.map_err(|error| {
+            let what = format!("this is no HTTP archive: line {}, column {}", error.line(), error.column());
+            Problem::new(what, "save it again: in the browser's network panel, \"Save all as HAR\"")
+        })?;
         for (Reason(what, instead), line, count) in reasons {
             recorded.left_out.push(left_out(line, format!("{count} {what}"), instead));
         }
@@ -191,8 +144,14 @@ impl Recorded {
         Ok(recorded)
     }
 
-    fn exchange(&mut self, entry: Entry, line: usize, options: HarOptions) -> Result<Exchange, Reason> {
+    fn exchange(
+        &mut self,
+        entry: Entry<HarResponse>,
+        line: usize,
+        options: HarOptions,
+    ) -> Result<Exchange, Reason> {
         let Entry { started_date_time, time, request, response, resource_type } = entry;
+        let response = response.unwrap_or_default();
         let kind = resource_type.as_deref();
         let scheme = request.url.split_once(':').map_or("", |(scheme, _)| scheme).to_ascii_lowercase();
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates")]
@@ -214,7 +173,7 @@ impl Recorded {
             target(request.url.as_bytes()).ok().and_then(|target| String::from_utf8(target.into()).ok());
         let target = target.filter(|_| is_token(&request.method)).ok_or(NO_REQUEST)?;
         let body = match request.post_data {
-            Some(PostData { encoding: Some(encoding), .. }) if encoding == "base64" => return Err(BINARY),
+            Some(data) if data.is_base64() => return Err(BINARY),
             Some(data) => data.text.filter(|text| !text.is_empty()).map(|text| RequestBody {
                 kind: data.mime_type.unwrap_or_default().to_ascii_lowercase(),
                 text,

@@ -6,12 +6,14 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use prony_model::Problem;
 use serde::Deserialize;
+use serde_json::de::IoRead;
 
 use super::error::ReplayError;
 use super::lines::status;
 use super::open::Opened;
 use super::recording::{Recorded, Recording, Selection};
 use super::stamp::stamp;
+use crate::archive::{self, Entry, HarRequest, Named};
 
 /// What is kept of a request: its target, and of an archive more.
 pub(super) const COLUMNS: [&str; 4] = ["target", "accept", "type", "body"];
@@ -20,61 +22,7 @@ pub(super) const ACCEPT: usize = 1;
 pub(super) const CONTENT_TYPE: usize = 2;
 pub(super) const BODY: usize = 3;
 
-/// The part of an archive that is kept in memory: responses are passed over.
-#[derive(Debug, Deserialize)]
-struct Archive {
-    log: Log,
-}
-
-#[derive(Debug, Deserialize)]
-struct Log {
-    entries: Vec<Entry>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Entry {
-    started_date_time: String,
-    request: HarRequest,
-    #[serde(default)]
-    response: Option<HarResponse>,
-    #[serde(rename = "_resourceType", default)]
-    resource_type: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct HarRequest {
-    method: String,
-    url: String,
-    #[serde(default)]
-    headers: Vec<Named>,
-    #[serde(default)]
-    post_data: Option<PostData>,
-    #[serde(default)]
-    body_size: Option<f64>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Named {
-    name: String,
-    #[serde(default)]
-    value: String,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct PostData {
-    #[serde(default)]
-    mime_type: Option<String>,
-    #[serde(default)]
-    text: Option<String>,
-    #[serde(default, alias = "_encoding")]
-    encoding: Option<String>,
-    #[serde(default)]
-    params: Vec<Named>,
-}
-
+/// What is kept of a response.
 #[derive(Debug, Deserialize)]
 struct HarResponse {
     #[serde(default)]
@@ -105,21 +53,24 @@ pub fn is_archive(opened: &mut Opened) -> Result<bool, ReplayError> {
 /// What is not an archive, or has no request that can be replayed.
 pub fn read(opened: &mut Opened, selection: &Selection) -> Result<Recording, ReplayError> {
     skip_mark(opened)?;
-    let archive: Archive = serde_json::from_reader(&mut opened.content).map_err(|error| {
+    let mut recording = Recording::new("har", COLUMNS.len() - 1);
+    let mut first_host = None;
+    let read = archive::read(IoRead::new(&mut opened.content), |entry: Entry<HarResponse>| {
+        recording.lines += 1;
+        if first_host.is_none() {
+            first_host = host(&entry.request.url).map(str::to_owned);
+        }
+        add(&mut recording, &entry, first_host.as_deref(), selection)
+    });
+    read.map_err(|error| {
         if error.is_io() {
             return opened.unreadable(error.into());
         }
         let place = format!("line {}, column {}", error.line(), error.column());
         let what = if error.is_eof() { "ends too early" } else { "is not an HTTP archive" };
         let advice = "save it again: in the browser's network panel, \"Save all as HAR\"";
-        Problem::new(format!("{} {what} ({place})", opened.file), advice).into()
-    })?;
-    let mut recording = Recording::new("har", COLUMNS.len() - 1);
-    let first_host = archive.log.entries.iter().find_map(|entry| host(&entry.request.url)).map(str::to_owned);
-    for entry in &archive.log.entries {
-        recording.lines += 1;
-        add(&mut recording, entry, first_host.as_deref(), selection)?;
-    }
+        ReplayError::from(Problem::new(format!("{} {what} ({place})", opened.file), advice))
+    })??;
     recording.finish(selection);
     if recording.is_empty() {
         let reasons: Vec<String> =
@@ -145,7 +96,7 @@ fn skip_mark(opened: &mut Opened) -> Result<(), ReplayError> {
 
 fn add(
     recording: &mut Recording,
-    entry: &Entry,
+    entry: &Entry<HarResponse>,
     first_host: Option<&str>,
     selection: &Selection,
 ) -> Result<(), Problem> {
@@ -189,7 +140,7 @@ fn add(
 }
 
 /// Why an entry is no request for this server.
-fn unfit(entry: &Entry, first_host: Option<&str>, selection: &Selection) -> Option<String> {
+fn unfit(entry: &Entry<HarResponse>, first_host: Option<&str>, selection: &Selection) -> Option<String> {
     let url = &entry.request.url;
     let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme).to_ascii_lowercase();
     let is_socket = matches!(scheme.as_str(), "ws" | "wss")
@@ -224,8 +175,8 @@ fn body(request: &HarRequest) -> Option<Vec<u8>> {
     let Some(data) = &request.post_data else {
         return request.body_size.is_none_or(|size| size <= 0.0).then(Vec::new);
     };
-    match (&data.text, data.encoding.as_deref()) {
-        (Some(text), Some("base64")) => STANDARD.decode(text).ok(),
+    match (&data.text, data.is_base64()) {
+        (Some(text), true) => STANDARD.decode(text).ok(),
         (Some(text), _) if !text.is_empty() || data.params.is_empty() => Some(text.clone().into_bytes()),
         _ if data.params.is_empty() => request.body_size.is_none_or(|size| size <= 0.0).then(Vec::new),
         _ => {

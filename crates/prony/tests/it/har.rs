@@ -130,3 +130,73 @@ fn one_recording_has_tokens_that_do_not_work() {
     let both = prony(&folder.0, &["import", "x.hurl", "y.hurl"]);
     assert!(both.code == Some(2) && both.err.contains("are for HAR files"), "{both:?}");
 }
+
+/// A recording of some 64 MB: pages whose responses are binary, uploads, and websockets with their messages. Returns its bytes.
+fn large_recording(path: &Path) -> u64 {
+    const ENTRIES: u32 = 1_000;
+    let file = fs::File::create(path).expect("the folder can be written");
+    let mut file = std::io::BufWriter::new(file);
+    let bytes = "AAECAwQFBgcICQoL".repeat(4_000);
+    let mut write = |text: &str| file.write_all(text.as_bytes()).expect("the disk has room");
+    write("{\"log\": {\"version\": \"1.2\", \"entries\": [");
+    for number in 0..ENTRIES {
+        let (method, url, more, response) = match number % 4 {
+            0 => (
+                "GET",
+                "ws://shop.example/live",
+                json!({"_resourceType": "websocket"}),
+                json!({"status": 101}),
+            ),
+            1 => ("POST", "http://shop.example/upload", json!(null), json!({"status": 201})),
+            _ => ("GET", "http://shop.example/item", json!(null), json!({"status": 200})),
+        };
+        let mut entry = json!({
+            "startedDateTime": format!("2026-11-23T10:00:00.{number:03}Z"),
+            "request": {"method": method, "url": url, "headers": []},
+            "response": response,
+        });
+        match number % 4 {
+            0 => entry["_webSocketMessages"] = json!([{"type": "receive", "opcode": 2, "data": bytes}]),
+            1 => {
+                entry["request"]["postData"] =
+                    json!({"mimeType": "image/png", "text": bytes, "encoding": "base64"})
+            }
+            _ => {
+                entry["response"]["content"] =
+                    json!({"mimeType": "image/png", "text": bytes, "encoding": "base64"})
+            }
+        }
+        if let Some(more) = more.as_object() {
+            more.iter().for_each(|(name, value)| entry[name] = value.clone());
+        }
+        write(if number == 0 { "" } else { ",\n" });
+        write(&entry.to_string());
+    }
+    write("]}}");
+    drop(file);
+    fs::metadata(path).expect("it was written").len()
+}
+
+#[test]
+fn a_large_recording_is_replayed_in_less_memory_than_it_has() {
+    let folder = Folder::new("har-large");
+    let bytes = large_recording(&folder.0.join("large.har"));
+    let server = Server::good();
+    let output = prony(&folder.0, &["replay", "large.har", "--to", &server.url, "--json", "r.json", "-q"]);
+    assert!(matches!(output.code, Some(0 | 3)), "{output:?}");
+    let result = fs::read_to_string(folder.0.join("r.json")).expect("it was written");
+    let result: Value = serde_json::from_str(&result).expect("JSON");
+    assert_eq!(
+        result["plan"]["replay"]["left_out"],
+        json!({"method POST": 250, "websocket": 250}),
+        "{output:?}"
+    );
+    assert_eq!(result["requests"]["intended"], 500);
+    let peak = result["client"]["peak_rss_bytes"].as_u64().expect("Linux has it");
+    assert!(peak < bytes, "{peak} of {bytes}");
+    let imported = prony(&folder.0, &["import", "large.har", "--assets"]);
+    assert!(
+        imported.code == Some(2) && imported.err.contains("500 steps are more than the 256"),
+        "{imported:?}"
+    );
+}
