@@ -14,6 +14,8 @@ use crate::binary::{ProgramOutput, command, program_output};
 use crate::folder::Folder;
 use crate::server::{Server, read_head};
 
+const DOCUMENT: &str = include_str!("../../../../docs/traces.md");
+
 /// How long the server takes for its slow request: longer than a busy machine delays any but a few others.
 const SLOW: Duration = Duration::from_millis(1500);
 
@@ -358,4 +360,18 @@ fn what_cannot_be_is_refused_before_any_load() {
         "doesn't begin with http:// or https://",
     );
     assert!(seen.lock().expect("no run was on").is_empty());
+}
+
+#[test]
+fn the_documents_commands_run() {
+    let (url, _seen) = server(|_, _| "200 OK");
+    let folder = Folder::new("trace-document");
+    let commands: Vec<&str> = DOCUMENT.lines().filter(|line| line.starts_with("prony ")).collect();
+    assert!(commands.len() >= 3, "{commands:?}");
+    for typed in commands {
+        let words = shell_words::split(&typed.replace("http://127.0.0.1:3000/", &url)).expect("words");
+        let words: Vec<&str> = words[1..].iter().map(String::as_str).collect();
+        let output = prony(&folder.0, &words);
+        assert!(matches!(output.code, Some(0 | 3)) && output.out.contains("sampled"), "{typed}: {output:?}");
+    }
 }
