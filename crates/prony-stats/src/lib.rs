@@ -16,6 +16,7 @@ mod wire;
 
 // Statistics of one run.
 mod bins;
+mod curve;
 mod describe;
 mod interval;
 mod quantile;
@@ -62,6 +63,7 @@ pub use compare::{
     Aim, Better, CompareError, Comparison, Criteria, DEFAULT_MARGIN, DEFAULT_PAIRS, ERRORS_MAX, Errors,
     LEAST_PAIRS, LOOKS, Looks, NoVerdict, Verdict, compare, compare_differences, look_level, look_z,
 };
+pub use curve::{CurvePlace, curve_places};
 pub use describe::{Description, describe};
 pub use detect::{BlockNoise, DetectPlan, pair_deviation, plan_detection};
 pub use drift::{DRIFT_VALUES_MAX, Drift, drift};

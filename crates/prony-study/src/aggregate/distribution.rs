@@ -1,37 +1,28 @@
 //! The merged distributions of a cell, as curve and bars.
 
 use prony_model::{CurvePoint, HistogramBin};
-use prony_stats::{Histogram, LEAST_EXCEEDANCES};
+use prony_stats::{CurvePlace, Histogram};
 
 /// Points of a curve for every ten times as few slower responses.
-const POINTS_PER_DECADE: i32 = 20;
+const POINTS_PER_DECADE: u32 = 20;
 /// Bars for every ten times as long a time: neighbours differ by 12 %, so that neither two modes nor the shape of a
 /// narrow one hide in one bar.
 const BINS_PER_DECADE: i32 = 20;
-/// A histogram of an hour reaches no further.
-const DECADES_MAX: i32 = 13;
 /// Nanoseconds of a millisecond.
 const NANOS_PER_MS: f64 = 1e6;
 
 /// The response and service times by quantile, even on a scale of the share of slower responses, as far as the
 /// responses and the `failed` requests, which may have been slower than all, support it.
 pub(super) fn curve(response: &Histogram, service: &Histogram, failed: u64) -> Vec<CurvePoint> {
-    let count = response.count();
-    let beyond = failed.max(LEAST_EXCEEDANCES) as f64;
-    (0..=DECADES_MAX * POINTS_PER_DECADE)
-        .map(|step| 10_f64.powf(-f64::from(step) / f64::from(POINTS_PER_DECADE)))
-        .take_while(|slower| slower * (count + failed) as f64 >= beyond)
-        .filter_map(|slower| {
-            let quantile = 1.0 - slower;
-            // Failed requests stand above all good ones.
-            let place = quantile * (count + failed) as f64 / count as f64;
-            Some(CurvePoint {
-                quantile,
-                response_ms: response.value_at_quantile(place)? as f64 / NANOS_PER_MS,
-                service_ms: service.value_at_quantile(place)? as f64 / NANOS_PER_MS,
-            })
+    let places = prony_stats::curve_places(response.count(), failed, POINTS_PER_DECADE);
+    let point = |CurvePlace { slower, quantile }| {
+        Some(CurvePoint {
+            quantile: 1.0 - slower,
+            response_ms: response.value_at_quantile(quantile)? as f64 / NANOS_PER_MS,
+            service_ms: service.value_at_quantile(quantile)? as f64 / NANOS_PER_MS,
         })
-        .collect()
+    };
+    places.filter_map(point).collect()
 }
 
 /// The response times in bars of equal ratio, without the empty ones at both ends.
