@@ -113,12 +113,12 @@ pub use probe::{
     ProbedResponse, ProbedTls, ServerMetric, ServerTimes, probe_from_json, probe_to_json,
 };
 pub use problem::{Problem, Spelling, plain_spelling};
-pub use redact::without_secrets;
+pub use redact::{is_secret_header, without_secrets};
 pub use replay::{Moments, RecordedArrivals, Replay, ReplayResult, ReplayRows, StatusPair};
 pub use result::{
     Bytes, CalibrationUse, Client, Connections, DriverUsed, ErrorSummary, FirstResponse, Interval,
-    KernelClockUse, MachineUse, OutcomeSummary, RateSummary, Requests, RunResult, SecondPoint, Start,
-    ThreadUse, TimePieces, Timing,
+    KernelClockUse, LatencyDrift, MachineUse, OutcomeSummary, RateSummary, Requests, RunResult, SecondPoint,
+    Start, ThreadUse, TimePieces, Timing,
 };
 pub use retries::{Backoff, RetryError, RetryOn, RetryOptions, RetryPlan, RetryUse};
 pub use scenario::{

@@ -29,6 +29,11 @@ pub(crate) fn response_headers<S: Serializer>(
     without(&SECRET_RESPONSE_HEADERS, headers, serializer)
 }
 
+/// Whether the values of request headers of this name are secrets by their nature.
+pub fn is_secret_header(name: &str) -> bool {
+    SECRET_HEADERS.contains(&name.to_ascii_lowercase().as_str())
+}
+
 fn without<S: Serializer>(
     secrets: &[&str],
     headers: &[(String, String)],

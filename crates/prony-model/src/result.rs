@@ -114,9 +114,37 @@ pub struct RunResult {
     pub environment: Environment,
     /// The distributions behind `latency`.
     pub histograms: Histograms,
+    /// How the response time drifted, where the run is a soak: five minutes or more at one rate, in parts that are alike
+    /// enough to be compared.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub drift: Vec<LatencyDrift>,
     /// The measured part in pieces, where the plan is a share: intervals of the whole load are made of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pieces: Option<TimePieces>,
+}
+
+/// How a quantile of the response time drifted over a soak, by Theil and Sen's slope.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct LatencyDrift {
+    /// Which quantile: `p50` or `p99`.
+    pub quantile: String,
+    /// Its slope, milliseconds per hour.
+    pub per_hour_ms: f64,
+    /// 95 % interval of that; it accounts for slow swings.
+    pub interval: Interval,
+    /// Change over the whole soak, as a share of the median of its parts.
+    pub change: f64,
+    /// Kendall's tau: parts that rise minus parts that fall, over all pairs.
+    pub tau: f64,
+    /// The probability of such a tau where nothing drifts, with these slow swings.
+    pub p: f64,
+    /// How much of a part's distance from the slope the next one keeps (0..1): the slow swings.
+    pub correlation: f64,
+    /// Parts of the run that it rests on.
+    pub parts: u64,
+    /// Whether it went one way all along, beyond its swings and by enough to matter.
+    pub is_drift: bool,
 }
 
 /// The measured part in pieces of equal length, from its beginning; whole ones only.
@@ -345,6 +373,9 @@ pub struct SecondPoint {
     pub covered_s: f64,
     /// Requests sent.
     pub sent: u64,
+    /// Complete responses of any status; absent in results of older versions.
+    #[serde(default)]
+    pub answered: Option<u64>,
     /// Good responses.
     pub done: u64,
     /// Failures.
@@ -357,6 +388,15 @@ pub struct SecondPoint {
     pub p99_ms: Option<f64>,
     /// The greatest.
     pub max_ms: Option<f64>,
+    /// Median service time of the good ones.
+    #[serde(default)]
+    pub service_p50_ms: Option<f64>,
+    /// 99th percentile of the service time, where at least 1000 support it.
+    #[serde(default)]
+    pub service_p99_ms: Option<f64>,
+    /// The greatest service time.
+    #[serde(default)]
+    pub service_max_ms: Option<f64>,
 }
 
 /// What the client itself used.

@@ -7,7 +7,7 @@ use prony_model::RunResult;
 use crate::csv::field;
 
 /// The columns, and the line feed after them.
-pub const HEADER: &str = "file,started_at,target,second,covered_s,sent,done,failed,received_bytes,done_per_s,p50_ms,p99_ms,max_ms\n";
+pub const HEADER: &str = "file,started_at,target,second,covered_s,sent,done,failed,received_bytes,done_per_s,p50_ms,p99_ms,max_ms,answered,service_p50_ms,service_p99_ms,service_max_ms\n";
 
 /// The rows of one run; `file` is where it was stored.
 pub fn rows(file: &str, result: &RunResult) -> String {
@@ -19,7 +19,7 @@ pub fn rows(file: &str, result: &RunResult) -> String {
         // Writing to a `String` can't fail.
         let _ = writeln!(
             text,
-            "{run},{},{},{},{},{},{},{},{},{},{}",
+            "{run},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
             point.second,
             point.covered_s,
             point.sent,
@@ -30,6 +30,10 @@ pub fn rows(file: &str, result: &RunResult) -> String {
             number(point.p50_ms),
             number(point.p99_ms),
             number(point.max_ms),
+            point.answered.map_or_else(String::new, |answered| answered.to_string()),
+            number(point.service_p50_ms),
+            number(point.service_p99_ms),
+            number(point.service_max_ms),
         );
     }
     text

@@ -20,17 +20,12 @@ pub(crate) struct Series {
     threads: u32,
     parts: Parts,
     /// The same of service times, where the run is a share: those of all agents are evaluated together.
-    services: Option<Services>,
+    services: Option<Parts>,
+    /// Service times of the slice at hand.
+    good_services: Histogram,
     /// Finished seconds.
     pub seconds: Vec<SecondPoint>,
     open_seconds: BTreeMap<u64, OpenSecond>,
-}
-
-/// Service times by parts.
-struct Services {
-    parts: Parts,
-    /// Of the slice at hand.
-    good: Histogram,
 }
 
 /// A stretch of time in parts of equal length.
@@ -50,17 +45,18 @@ struct OpenSecond {
     point: SecondPoint,
     covered: Nanos,
     responses: Histogram,
+    services: Histogram,
 }
 
 impl Series {
     /// Of a run whose measured part begins at `from`; `is_share`: several agents do it.
     pub(crate) fn new(from: Nanos, threads: u32, is_share: bool) -> Self {
-        let services = is_share.then(|| Services { parts: Parts::new(), good: Histogram::new() });
         Self {
             from,
             threads,
             parts: Parts::new(),
-            services,
+            services: is_share.then(Parts::new),
+            good_services: Histogram::new(),
             seconds: Vec::new(),
             open_seconds: BTreeMap::new(),
         }
@@ -70,12 +66,12 @@ impl Series {
     /// response times of its good responses.
     pub(crate) fn add(&mut self, slice: &Slice, to: Nanos, good: &Histogram) {
         let middle = (slice.start + (slice.end - slice.start) / 2).saturating_sub(self.from);
+        self.good_services.clear();
+        slice.add_good_services(&mut self.good_services);
         self.add_to_second(middle / SECOND, slice, to, good);
         self.parts.add(middle, slice.counters.done_now, good);
-        if let Some(Services { parts, good }) = &mut self.services {
-            good.clear();
-            slice.add_good_services(good);
-            parts.add(middle, slice.counters.done_now, good);
+        if let Some(parts) = &mut self.services {
+            parts.add(middle, slice.counters.done_now, &self.good_services);
         }
     }
 
@@ -101,8 +97,7 @@ impl Series {
             parts.iter().map(text).collect()
         };
         let (response, done) = self.parts(to);
-        let services =
-            self.services.as_ref().map(|services| services.parts.before(to.saturating_sub(self.from)));
+        let services = self.services.as_ref().map(|services| services.before(to.saturating_sub(self.from)));
         TimePieces {
             length_ns: self.part(),
             done: done.to_vec(),
@@ -120,7 +115,7 @@ impl Series {
     pub(crate) fn finish(&mut self) {
         self.parts.finish();
         if let Some(services) = &mut self.services {
-            services.parts.finish();
+            services.finish();
         }
         self.close_seconds(u64::MAX);
     }
@@ -131,23 +126,22 @@ impl Series {
         let open = self.open_seconds.entry(second).or_default();
         open.point.second = second;
         open.point.sent += slice.counters.sent_now;
+        *open.point.answered.get_or_insert_default() += slice.counters.answered_now;
         open.point.done += slice.counters.done_now;
         open.point.failed += slice.counters.failed_now;
         open.point.received_bytes += slice.counters.received_bytes;
         open.covered += to.saturating_sub(slice.start);
         open.responses.add(good);
+        open.services.add(&self.good_services);
     }
 
     /// Closes seconds before `before`.
     fn close_seconds(&mut self, before: u64) {
         while let Some(entry) = self.open_seconds.first_entry().filter(|entry| *entry.key() < before) {
-            let OpenSecond { mut point, covered, responses } = entry.remove();
-            let milliseconds = |nanos: u64| nanos as f64 / 1e6;
+            let OpenSecond { mut point, covered, responses, services } = entry.remove();
             point.covered_s = covered as f64 / SECOND as f64 / f64::from(self.threads);
-            point.p50_ms = responses.value_at_quantile(0.5).map(milliseconds);
-            let enough = responses.count() >= P99_SAMPLES;
-            point.p99_ms = responses.value_at_quantile(0.99).filter(|_| enough).map(milliseconds);
-            point.max_ms = responses.max().map(milliseconds);
+            [point.p50_ms, point.p99_ms, point.max_ms] = times(&responses);
+            [point.service_p50_ms, point.service_p99_ms, point.service_max_ms] = times(&services);
             self.seconds.push(point);
         }
     }
@@ -210,6 +204,12 @@ impl Parts {
     }
 }
 
+/// Median, p99 and maximum of a second, milliseconds.
+fn times(values: &Histogram) -> [Option<f64>; 3] {
+    let p99 = values.value_at_quantile(0.99).filter(|_| values.count() >= P99_SAMPLES);
+    [values.value_at_quantile(0.5), p99, values.max()].map(|nanos| Some(nanos? as f64 / 1e6))
+}
+
 fn index_of(part: u64) -> usize {
     usize::try_from(part).expect("invariant: a run has fewer parts than memory has bytes")
 }
@@ -234,6 +234,8 @@ mod tests {
         slice.counters.done_now = done;
         let good = &mut slice.outcomes[Outcome::Done(StatusClass::Success).index()];
         good.response.record_n(1_000_000, done);
+        good.service.record_n(400_000, done);
+        slice.counters.answered_now = done + 1;
         slice
     }
 
@@ -265,6 +267,19 @@ mod tests {
 
         assert_eq!(series.seconds.len() as u64, slices.div_ceil(PER_SECOND));
         assert_eq!(series.seconds.iter().map(|point| point.done).sum::<u64>(), total);
+        let answered = series.seconds.iter().filter_map(|point| point.answered).sum::<u64>();
+        assert_eq!(answered, total + slices * u64::from(threads));
+        for point in &series.seconds {
+            // Buckets are 0.1 % wide.
+            let near =
+                |found: Option<f64>, ms: f64| found.is_some_and(|found| (found / ms - 1.0).abs() < 0.001);
+            assert!(near(point.p50_ms, 1.0) && near(point.service_p50_ms, 0.4), "{point:?}");
+            assert!(near(point.max_ms, 1.0) && near(point.service_max_ms, 0.4), "{point:?}");
+            assert_eq!(
+                [point.p99_ms, point.service_p99_ms].map(|p99| p99.is_some()),
+                [point.done >= 1000; 2]
+            );
+        }
         let numbers: Vec<u64> = series.seconds.iter().map(|point| point.second).collect();
         assert!(numbers.is_sorted(), "{numbers:?}");
         let covered_s: f64 = series.seconds.iter().map(|point| point.covered_s).sum();

@@ -7,7 +7,7 @@ use prony_model::{
     Arrivals, Backoff, Body, BodyCheck, Bytes, CalibrationUse, Checks, CleanParts, Client, ClientCertificate,
     Connections, CutReason, DriverChoice, DriverUsed, End, Environment, ErrorKind, ErrorSummary,
     EventStreams, Evidence, FORMAT, Finding, FindingCode, FirstResponse, Handshakes, HistogramData,
-    Histograms, Http2Use, Interval, KernelClock, KernelClockUse, Latencies, LatencySummary, Limiter,
+    Histograms, Http2Use, Interval, KernelClock, KernelClockUse, Latencies, LatencyDrift, LatencySummary, Limiter,
     LimiterKind, Load, MachineUse, Outcome, OutcomeSummary, QUANTILES, QuantileNote, Rate, RateSummary,
     RecordedArrivals, Replay, ReplayResult, RequestPlan, Requests, RetryOn, RetryPlan, RetryUse, RunPlan,
     RunResult, ScenarioResult, SecondPoint, ServerCertificate, SessionCounts, Severity, SoloRequests,
@@ -112,6 +112,10 @@ pub(crate) fn result() -> RunResult {
             covered_s: 1.0,
             p50_ms: Some(2.0),
             max_ms: Some(9.0),
+            answered: Some(70),
+            service_p50_ms: Some(1.5),
+            service_p99_ms: Some(8.0),
+            service_max_ms: Some(8.5),
             ..SecondPoint::default()
         }],
         first_response: Some(FirstResponse {
@@ -140,6 +144,17 @@ pub(crate) fn result() -> RunResult {
         thresholds: vec![],
         environment: environment(),
         histograms: Histograms { response: histogram(), service: histogram(), ..Histograms::default() },
+        drift: vec![LatencyDrift {
+            quantile: "p99".to_owned(),
+            per_hour_ms: 0.21,
+            interval: Interval { low: 0.19, high: 0.23, indicative: false },
+            change: 0.07,
+            tau: 0.9,
+            p: 1e-9,
+            correlation: 0.2,
+            parts: 60,
+            is_drift: true,
+        }],
         pieces: None,
     }
 }

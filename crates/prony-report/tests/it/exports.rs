@@ -116,16 +116,21 @@ fn a_timeline_has_a_row_for_each_second() {
         p50_ms: (done > 0).then_some(2.5),
         p99_ms: None,
         max_ms: Some(9.25),
+        answered: (second == 0).then_some(11),
+        service_p50_ms: Some(1.5),
+        service_p99_ms: None,
+        service_max_ms: Some(7.75),
     };
     result.series = vec![second(0, 1.0, 10), second(1, 0.5, 0)];
     let rows = timeline_csv::rows("a, b.json", &result);
     let rows: Vec<&str> = rows.lines().collect();
     assert_eq!(rows.len(), 2);
     assert!(
-        rows[0].starts_with("\"a, b.json\",") && rows[0].ends_with(",0,1,11,10,1,100,10,2.5,,9.25"),
+        rows[0].starts_with("\"a, b.json\",")
+            && rows[0].ends_with(",0,1,11,10,1,100,10,2.5,,9.25,11,1.5,,7.75"),
         "{rows:?}"
     );
-    assert!(rows[1].ends_with(",1,0.5,1,0,1,100,0,,,9.25"), "{rows:?}");
+    assert!(rows[1].ends_with(",1,0.5,1,0,1,100,0,,,9.25,,1.5,,7.75"), "{rows:?}");
     // The name of the file has a comma.
     assert!(rows.iter().all(|row| row.split(',').count() == timeline_csv::HEADER.split(',').count() + 1));
 }

@@ -111,6 +111,7 @@ pub(crate) fn closed(values_ms: &[f64]) -> RunResult {
         thresholds: Vec::new(),
         environment: Environment::default(),
         histograms: Histograms { response: histogram(values_ms), ..Histograms::default() },
+        drift: Vec::new(),
         pieces: None,
     }
 }

@@ -69,6 +69,7 @@ pub(super) fn merged(
         thresholds: Vec::new(),
         environment: first.map(|result| result.environment.clone()).unwrap_or_default(),
         histograms,
+        drift: Vec::new(),
         pieces: None,
         timing,
     }

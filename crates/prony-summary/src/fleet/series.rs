@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use prony_model::{RunResult, SecondPoint};
-use prony_stats::Histogram;
+use prony_stats::{Histogram, Sparse};
 
 use super::pieces::Pieces;
 
@@ -22,34 +22,48 @@ pub(super) fn series(results: &[&RunResult], pieces: Option<&Pieces>) -> Vec<Sec
             sum.second = point.second;
             sum.covered_s += point.covered_s * f64::from(result.plan.threads) / threads;
             sum.sent = sum.sent.saturating_add(point.sent);
+            sum.answered = match (sum.answered, point.answered) {
+                (sum, Some(more)) => Some(sum.unwrap_or_default().saturating_add(more)),
+                (sum, None) => sum,
+            };
             sum.done = sum.done.saturating_add(point.done);
             sum.failed = sum.failed.saturating_add(point.failed);
             sum.received_bytes = sum.received_bytes.saturating_add(point.received_bytes);
-            sum.max_ms = [sum.max_ms, point.max_ms].into_iter().flatten().reduce(f64::max);
+            let greatest =
+                |own: Option<f64>, other: Option<f64>| [own, other].into_iter().flatten().reduce(f64::max);
+            sum.max_ms = greatest(sum.max_ms, point.max_ms);
+            sum.service_max_ms = greatest(sum.service_max_ms, point.service_max_ms);
         }
     }
-    for point in seconds.values_mut() {
-        if let Some(responses) = pieces.and_then(|pieces| of_second(pieces, point.second)) {
-            let milliseconds = |q: f64| {
-                let nanos = responses.value_at_quantile(q)?;
-                // Exact where the histogram is not.
-                Some((nanos as f64 / 1e6).min(point.max_ms?))
+    if let Some(pieces) = pieces {
+        for point in seconds.values_mut() {
+            let of = |pieces_of: &[Sparse], max_ms| {
+                of_second(pieces.length_ns, pieces_of, point.second)
+                    .map_or([None; 2], |values| times(&values, max_ms))
             };
-            point.p50_ms = milliseconds(0.5);
-            point.p99_ms = milliseconds(0.99).filter(|_| responses.count() >= P99_SAMPLES);
+            let response = of(&pieces.response, point.max_ms);
+            let service = of(&pieces.service, point.service_max_ms);
+            [point.p50_ms, point.p99_ms] = response;
+            [point.service_p50_ms, point.service_p99_ms] = service;
         }
     }
     seconds.into_values().collect()
 }
 
-/// The response times of a second.
-fn of_second(pieces: &Pieces, second: u64) -> Option<Histogram> {
-    if pieces.length_ns == 0 || !SECOND_NS.is_multiple_of(pieces.length_ns) {
+/// Median and p99 of a second, milliseconds; none is above `max_ms`, which is exact where the histogram is not.
+fn times(values: &Histogram, max_ms: Option<f64>) -> [Option<f64>; 2] {
+    let milliseconds = |q: f64| Some((values.value_at_quantile(q)? as f64 / 1e6).min(max_ms?));
+    [milliseconds(0.5), milliseconds(0.99).filter(|_| values.count() >= P99_SAMPLES)]
+}
+
+/// What the pieces of a second hold, each `length_ns` long.
+fn of_second(length_ns: u64, pieces: &[Sparse], second: u64) -> Option<Histogram> {
+    if length_ns == 0 || !SECOND_NS.is_multiple_of(length_ns) {
         return None;
     }
-    let each = usize::try_from(SECOND_NS / pieces.length_ns).ok()?;
+    let each = usize::try_from(SECOND_NS / length_ns).ok()?;
     let from = usize::try_from(second).ok()?.checked_mul(each)?;
     let mut sum = Histogram::new();
-    pieces.response.get(from..)?.iter().take(each).for_each(|piece| sum.add_sparse(piece));
+    pieces.get(from..)?.iter().take(each).for_each(|piece| sum.add_sparse(piece));
     Some(sum)
 }

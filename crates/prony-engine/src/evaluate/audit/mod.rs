@@ -17,6 +17,8 @@ mod tls;
 use prony_model::{Evidence, Finding, FindingCode, RunPlan, RunResult, Severity};
 use prony_stats::Histogram;
 
+pub(crate) use timeline::latency_drift;
+
 use crate::evaluate::clean::CleanTotals;
 use crate::record::collect::{ThreadTotals, Totals};
 use crate::record::slice::Slice;

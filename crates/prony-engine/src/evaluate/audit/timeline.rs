@@ -1,13 +1,14 @@
 //! Signals in how the run went along.
 
 use prony_model::words::{milliseconds, percent, whole};
-use prony_model::{Finding, FindingCode, Severity};
+use prony_model::{Finding, FindingCode, Interval, LatencyDrift, RunPlan, Severity};
 use prony_stats::{
-    Drift, Histogram, Sparse, WARM_UP_SLICES, WarmUp, drift, log_medians, mann_kendall, outliers, warm_up,
+    Histogram, Sparse, WARM_UP_SLICES, WarmUp, drift, log_medians, mann_kendall, outliers, warm_up,
 };
 
 use super::{Facts, finding};
 use crate::clock::Nanos;
+use crate::record::collect::Totals;
 
 /// Change from the first to the last third of the run that matters.
 const DRIFT: f64 = 0.10;
@@ -71,13 +72,21 @@ impl Silence {
 /// All findings of this kind. They compare parts of a run with one another, which need not be alike where the rate changes
 /// from one to the next: a run in stages has none.
 pub(super) fn findings(facts: &Facts<'_>) -> Vec<Finding> {
-    if facts.plan().stages.is_some() {
-        return Vec::new();
+    of(facts.plan(), facts.totals, facts.responses).map_or_else(Vec::new, |timeline| timeline.findings())
+}
+
+/// How the response time of a soak drifted; nothing for a run that is none. `responses` are those of the good responses.
+pub(crate) fn latency_drift(plan: &RunPlan, totals: &Totals, responses: &Histogram) -> Vec<LatencyDrift> {
+    of(plan, totals, responses).map_or_else(Vec::new, |timeline| timeline.drift())
+}
+
+fn of<'a>(plan: &RunPlan, totals: &'a Totals, responses: &'a Histogram) -> Option<Timeline<'a>> {
+    if plan.stages.is_some() {
+        return None;
     }
-    let series = &facts.totals.series;
-    let (parts, _) = series.parts(facts.totals.measured_to);
-    let warmup_s = facts.plan().warmup.as_secs_f64();
-    Timeline::new(parts, series.part(), facts.responses, warmup_s).findings()
+    let series = &totals.series;
+    let (parts, _) = series.parts(totals.measured_to);
+    Some(Timeline::new(parts, series.part(), responses, plan.warmup.as_secs_f64()))
 }
 
 impl<'a> Timeline<'a> {
@@ -120,43 +129,57 @@ impl<'a> Timeline<'a> {
         ))
     }
 
+    /// How the tail and the median drifted over a soak, the tail first: what grows without a bound shows there first.
+    fn drift(&self) -> Vec<LatencyDrift> {
+        let settled = self.settled();
+        let Some((first, _)) = settled.first() else { return Vec::new() };
+        let (groups, hours) = (settled.len(), self.seconds(self.parts.len() - first) / 3600.0);
+        if hours * 3600.0 < SOAK_S {
+            return Vec::new();
+        }
+        let of = |(name, q, responses): (&str, f64, u64)| {
+            let values = self.quantiles(q, responses)?;
+            let found = drift(&values)?;
+            let change = found.slope * groups as f64 / prony_stats::median(&values)?;
+            let [slope, low, high] =
+                [found.slope, found.low, found.high].map(|slope| slope * groups as f64 / hours);
+            Some(LatencyDrift {
+                quantile: name.to_owned(),
+                per_hour_ms: slope,
+                interval: Interval { low, high, indicative: false },
+                change,
+                tau: found.tau,
+                p: found.p,
+                correlation: found.correlation,
+                parts: groups as u64,
+                is_drift: found.is_certain() && change.abs() >= SOAK_DRIFT,
+            })
+        };
+        [("p99", 0.99, P99_RESPONSES), ("p50", 0.5, 1)].into_iter().filter_map(of).collect()
+    }
+
     /// A soak drifted by little, all along and beyond what its own slow swings explain.
     fn drifted(&self) -> Option<Finding> {
-        let settled = self.settled();
-        let (first, groups) = (settled.first()?.0, settled.len());
-        let hours = self.seconds(self.parts.len() - first) / 3600.0;
-        if hours * 3600.0 < SOAK_S {
-            return None;
-        }
-        let of = |(name, q, responses): (&'static str, f64, u64)| {
-            let values = self.quantiles(q, responses)?;
-            let found = drift(&values).filter(Drift::is_certain)?;
-            let over_all = found.slope * groups as f64;
-            let share = over_all / prony_stats::median(&values)?;
-            let per_hour = groups as f64 / hours;
-            (share.abs() >= SOAK_DRIFT).then_some((name, found, share, per_hour))
-        };
-        // The tail first: what grows without a bound shows there first.
-        let (name, found, share, per_hour) =
-            [("p99", 0.99, P99_RESPONSES), ("p50", 0.5, 1)].into_iter().find_map(of)?;
-        let direction = if share > 0.0 { "rose" } else { "fell" };
-        let [slope, low, high] = [found.slope, found.low, found.high].map(|slope| slope * per_hour);
+        let found = self.drift().into_iter().find(|drift| drift.is_drift)?;
+        let LatencyDrift { quantile, per_hour_ms, interval, change, tau, p, correlation, .. } = found;
+        let Interval { low, high, .. } = interval;
+        let direction = if change > 0.0 { "rose" } else { "fell" };
         Some(finding(
             FindingCode::NotSteady,
             Severity::Note,
             &[
-                ("per_hour", slope, "ms"),
+                ("per_hour", per_hour_ms, "ms"),
                 ("per_hour_low", low, "ms"),
                 ("per_hour_high", high, "ms"),
-                ("change", share, "share"),
-                ("tau", found.tau, "ratio"),
-                ("p", found.p, "probability"),
-                ("correlation", found.correlation, "ratio"),
+                ("change", change, "share"),
+                ("tau", tau, "ratio"),
+                ("p", p, "probability"),
+                ("correlation", correlation, "ratio"),
             ],
             format!(
-                "the {name} response time {direction} all along, by {} in all: {slope:+.3} ms per hour \
+                "the {quantile} response time {direction} all along, by {} in all: {per_hour_ms:+.3} ms per hour \
                  [{low:+.3}, {high:+.3}], more than its slow swings",
-                percent(share.abs())
+                percent(change.abs())
             ),
             "run it for longer: what fills up reaches its limit and stays there, a leak goes on",
         ))
