@@ -2,12 +2,13 @@
 //! page.
 
 use askama::Template;
-use prony_model::{CapacityResult, Finding, Severity};
+use prony_model::{CapacityResult, Finding};
 
 use super::chart;
 use super::facts::{self, COLUMNS};
-use crate::record;
-use crate::study::{Figure, STYLE, STYLE_HASH, Table, Word, numbers, verdict_word, words};
+use crate::study::{
+    Figure, STYLE, STYLE_HASH, Table, Word, machine_table, numbers, severity, verdict_word, words,
+};
 
 /// A whole page.
 #[derive(Template)]
@@ -52,7 +53,7 @@ pub fn html(result: &CapacityResult) -> String {
         trials: trials(result),
         findings: result.findings.iter().map(|finding| (severity(finding.severity), finding)).collect(),
         notes: &result.notes,
-        machine: machine(result),
+        machine: machine_table("The machine, as the first load found it", &result.environment),
     };
     page.to_string()
 }
@@ -104,24 +105,6 @@ fn trials(result: &CapacityResult) -> Table {
         let why = facts::why(trial);
         let cells = [offered, facts::mark(trial.outcome).to_owned(), why].into_iter().chain(others);
         table.row(&number, format!("{number} {}", trial.purpose.name()), cells.map(Into::into));
-    }
-    table
-}
-
-fn severity(severity: Severity) -> Word {
-    match severity {
-        Severity::Note => Word::new("soft", "note"),
-        Severity::Warning => Word::new("care", "▲ warning"),
-        Severity::Invalid => Word::new("bad", "✕ invalid"),
-    }
-}
-
-fn machine(result: &CapacityResult) -> Table {
-    let mut table =
-        Table::new("environment", "The machine, as the first load found it", "", vec![words("value", "")]);
-    let prony = record::prony(&result.environment).map(|prony| ("prony", prony));
-    for (name, value) in prony.into_iter().chain(record::machine(&result.environment)) {
-        table.row(name, name, [value.into()]);
     }
     table
 }

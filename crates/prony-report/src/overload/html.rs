@@ -2,13 +2,14 @@
 //! page.
 
 use askama::Template;
-use prony_model::{Finding, OverloadResult, OverloadRun, Severity};
+use prony_model::{Finding, OverloadResult, OverloadRun};
 
 use super::chart;
 use super::facts::{self, COLUMNS};
 use crate::number::{cell, count};
-use crate::record;
-use crate::study::{Figure, STYLE, STYLE_HASH, Table, Word, numbers, verdict_word, words};
+use crate::study::{
+    Figure, STYLE, STYLE_HASH, Table, Word, machine_table, numbers, severity, verdict_word, words,
+};
 
 /// A whole page.
 #[derive(Template)]
@@ -52,7 +53,7 @@ pub fn html(result: &OverloadResult) -> String {
         runs: runs.collect(),
         findings: result.findings.iter().map(|finding| (severity(finding.severity), finding)).collect(),
         notes: &result.notes,
-        machine: machine(result),
+        machine: machine_table("The machine, as the first load found it", &result.environment),
     };
     page.to_string()
 }
@@ -104,22 +105,4 @@ fn figure(result: &OverloadResult, run: &OverloadRun, number: usize) -> Option<F
         table,
         open: false,
     })
-}
-
-fn severity(severity: Severity) -> Word {
-    match severity {
-        Severity::Note => Word::new("soft", "note"),
-        Severity::Warning => Word::new("care", "▲ warning"),
-        Severity::Invalid => Word::new("bad", "✕ invalid"),
-    }
-}
-
-fn machine(result: &OverloadResult) -> Table {
-    let mut table =
-        Table::new("environment", "The machine, as the first load found it", "", vec![words("value", "")]);
-    let prony = record::prony(&result.environment).map(|prony| ("prony", prony));
-    for (name, value) in prony.into_iter().chain(record::machine(&result.environment)) {
-        table.row(name, name, [value.into()]);
-    }
-    table
 }

@@ -8,7 +8,10 @@ mod sessions;
 mod text;
 
 pub(crate) use facts::cell_name;
-pub(crate) use html::{Figure, STYLE, STYLE_HASH, Table, Word, numbers, verdict_word, words};
+pub(crate) use html::{
+    Content, Figure, STYLE, STYLE_HASH, Table, Word, facts_table, machine_table, numbers, severity,
+    verdict_word, words,
+};
 pub use html::{LoadCharts, html, load_charts};
 pub use markdown::markdown;
 pub use prony_model::study_to_json as json;

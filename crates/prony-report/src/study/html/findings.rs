@@ -1,8 +1,8 @@
 //! Every reason to doubt, once, with the places where it was seen; and the runs that could not be made.
 
-use prony_model::{FindingPlace, Severity, StudyResult};
+use prony_model::{FindingPlace, StudyResult};
 
-use super::format::{lines, link};
+use super::format::{lines, link, severity};
 use super::table::{Content, Word};
 
 /// Places that stand in the open; more are folded.
@@ -47,11 +47,7 @@ pub(super) fn failures(result: &StudyResult) -> Vec<Failure<'_>> {
 /// The reasons to doubt.
 pub(super) fn findings(result: &StudyResult) -> Vec<Finding<'_>> {
     let findings = result.findings.iter().map(|found| Finding {
-        word: match found.finding.severity {
-            Severity::Invalid => Word::new("bad", "✕ invalid"),
-            Severity::Warning => Word::new("care", "▲ warning"),
-            Severity::Note => Word::new("soft", "• note"),
-        },
+        word: severity(found.finding.severity),
         code: found.finding.code.name(),
         message: &found.finding.message,
         advice: &found.finding.advice,

@@ -1,6 +1,8 @@
 //! Numbers, names and verdicts as the page says them.
 
-use prony_model::{FigureBasis, Interval, StudyCell, StudyFigure, StudyMetric, StudyResult, Verdict};
+use prony_model::{
+    FigureBasis, Interval, Severity, StudyCell, StudyFigure, StudyMetric, StudyResult, Verdict,
+};
 
 use super::super::facts::{bare, figure};
 use super::table::{Content, Word};
@@ -68,6 +70,15 @@ pub(crate) fn verdict(verdict: Verdict) -> Word {
         Verdict::Valid => Word::new("good", "✓ VALID"),
         Verdict::Doubtful => Word::new("care", "▲ DOUBTFUL"),
         Verdict::Invalid => Word::new("bad", "✕ INVALID"),
+    }
+}
+
+/// How grave a finding is.
+pub(crate) fn severity(severity: Severity) -> Word {
+    match severity {
+        Severity::Note => Word::new("soft", "• note"),
+        Severity::Warning => Word::new("care", "▲ warning"),
+        Severity::Invalid => Word::new("bad", "✕ invalid"),
     }
 }
 

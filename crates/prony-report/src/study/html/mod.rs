@@ -24,11 +24,12 @@ mod verdict;
 use prony_model::{LoadKind, StudyResult};
 
 pub(crate) use figure::Figure;
-pub(crate) use format::verdict as verdict_word;
+pub(crate) use format::{severity, verdict as verdict_word};
 use layout::Layout;
 use page::Page;
 pub(crate) use page::{STYLE, STYLE_HASH};
-pub(crate) use table::{Table, Word, numbers, words};
+pub(crate) use record::{facts_table, machine_table};
+pub(crate) use table::{Content, Table, Word, numbers, words};
 
 /// The page. Whatever text the study brings is escaped; what can't be drawn is left out, never an error.
 pub fn html(result: &StudyResult) -> String {

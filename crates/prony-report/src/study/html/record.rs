@@ -1,6 +1,6 @@
 //! What it takes to do the study again: targets and machine.
 
-use prony_model::StudyResult;
+use prony_model::{Environment, StudyResult};
 
 use super::table::{Content, Table, words};
 
@@ -20,12 +20,28 @@ pub(super) fn targets(result: &StudyResult) -> Option<Table> {
 
 /// The machine, where it is known.
 pub(super) fn machine(result: &StudyResult) -> Option<Table> {
-    let machine = result.environment.as_ref()?;
-    let mut table =
-        Table::new("environment", "The machine, as in the first run", "", vec![words("value", "")]);
+    Some(machine_table("The machine, as in the first run", result.environment.as_ref()?))
+}
+
+/// What is known of a machine, and of the prony on it.
+pub(crate) fn machine_table(caption: &str, machine: &Environment) -> Table {
     let prony = crate::record::prony(machine).map(|prony| ("prony", prony));
-    for (name, value) in prony.into_iter().chain(crate::record::machine(machine)) {
-        table.row(name, name, [value.into()]);
+    facts_table("environment", caption, prony.into_iter().chain(crate::record::machine(machine)))
+}
+
+/// A table of names and what belongs to each. `id` is the page's only one.
+pub(crate) fn facts_table(
+    id: &str,
+    caption: &str,
+    rows: impl IntoIterator<Item = (&'static str, String)>,
+) -> Table {
+    let mut table = Table::new(id, caption, "", vec![words("value", "")]);
+    let mut known: Vec<&str> = Vec::new();
+    for (name, value) in rows {
+        let again = known.iter().filter(|other| **other == name).count();
+        let key = if again == 0 { name.to_owned() } else { format!("{name}-{}", again + 1) };
+        table.row(&key, name, [value.into()]);
+        known.push(name);
     }
-    Some(table)
+    table
 }
