@@ -55,6 +55,8 @@ pub(crate) struct Table {
 pub(crate) struct Row {
     pub(crate) name: &'static str,
     pub(crate) cells: Vec<String>,
+    /// The least, for reports that have the room.
+    pub(crate) min: String,
 }
 
 /// The headings over [`Row::cells`].
@@ -173,7 +175,8 @@ fn row(name: &'static str, summary: &LatencySummary, unit: Unit) -> Row {
         cells.push(value.map_or_else(|| "–".to_owned(), |value| unit.cell(value)));
     }
     cells.push(count(summary.count));
-    Row { name, cells }
+    let min = summary.min_ms.map_or_else(|| "–".to_owned(), |value| unit.cell(value));
+    Row { name, cells, min }
 }
 
 /// The intervals of the response time, and why numbers are withheld: one sentence for each reason.

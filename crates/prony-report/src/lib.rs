@@ -1,4 +1,4 @@
-//! Draws what a run found out: as text for a terminal, as Markdown, as ab and wrk would, and for other tools as
+//! Draws what a run found out: as text for a terminal, as Markdown, as a page with charts ([`html`]), as ab and wrk would, and for other tools as
 //! CSV, JUnit XML ([`junit`]), as Bencher and k6 have it ([`bencher`], [`k6_summary`]), and in the formats of HdrHistogram; JSON is the stored result itself. Draws calibrations, searches for a capacity ([`capacity`], also as a page), timed commands
 //! ([`exec`]), these also as hyperfine would, studies ([`study`]), these also as a page with charts, series of figures over time
 //! ([`series`]), and when the parts of something ran ([`schedule`]). Reports of other tools are drawn, too ([`external`]).
@@ -8,6 +8,7 @@
 //! or the environment, and no text that came from a server reaches a terminal uncleaned.
 
 pub mod ab;
+mod again;
 mod bars;
 pub mod bencher;
 pub mod brief;
@@ -25,6 +26,7 @@ mod failures;
 pub mod fleet;
 pub mod hgrm;
 pub mod hlog;
+pub mod html;
 pub mod hyperfine;
 pub mod junit;
 pub mod k6_summary;
@@ -53,6 +55,7 @@ mod tls;
 mod traces;
 pub mod wrk;
 
+pub use again::{Again, again};
 pub use clean::clean;
 pub use facts::verdict_word;
 pub use number::{age, count, percent, rate, seconds, signed_percent};

@@ -9,6 +9,14 @@ use crate::server;
 
 /// Each thing that is known, by name; what the system did not say is absent.
 pub(crate) fn rows(result: &RunResult) -> Vec<(&'static str, String)> {
+    let mut rows = own(result);
+    rows.extend(server::rows(result));
+    rows.extend(machine(&result.environment));
+    rows
+}
+
+/// What is of the run itself, neither of the server nor of the machine.
+pub(crate) fn own(result: &RunResult) -> Vec<(&'static str, String)> {
     let mut rows = vec![("started", result.timing.started_at.clone())];
     let mut add = |name, value: Option<String>| rows.extend(value.map(|value| (name, value)));
     add("target", result.target_commit.clone());
@@ -22,8 +30,6 @@ pub(crate) fn rows(result: &RunResult) -> Vec<(&'static str, String)> {
         "kernel's time stamps",
         (!kernel_clock.reason.is_empty()).then(|| because(stamps, &kernel_clock.reason)),
     );
-    rows.extend(server::rows(result));
-    rows.extend(machine(&result.environment));
     rows
 }
 

@@ -57,7 +57,7 @@ pub(crate) use postgres::PostgresArgs;
 pub(crate) use probe::ProbeArgs;
 pub(crate) use push::{PushArgs, PushHistograms};
 pub(crate) use replay::ReplayArgs;
-pub(crate) use report::{ReportArgs, ReportFormat};
+pub(crate) use report::ReportArgs;
 pub(crate) use run::{Format, PageFormat, RunArgs, StudyFormat};
 pub(crate) use serve::{
     BottleneckArgs, DashboardArgs, ExampleLabArgs, KvArgs, ListenArgs, LogTo, Model, NullArgs, QueueArgs,

@@ -5,8 +5,8 @@ use prony_model::{
     ProbeResult, RunResult, StudyResult,
 };
 use prony_report::{
-    DistributionError, Style, bencher, capacity, compare, csv, exec, external, fleet, hgrm, hlog, junit,
-    k6_summary, markdown, overload, probe, study, text, timeline_csv,
+    DistributionError, Style, bencher, capacity, compare, csv, exec, external, fleet, hgrm, hlog, html,
+    junit, k6_summary, markdown, overload, probe, study, text, timeline_csv,
 };
 
 use crate::args::{CapacityFormat, Format, PageFormat, StudyFormat};
@@ -146,6 +146,7 @@ pub(crate) fn render_fleet(
         Format::Text => PageFormat::Text,
         Format::Markdown => PageFormat::Markdown,
         Format::Json => PageFormat::Json,
+        Format::Html => return Ok(html::fleet(result)),
         Format::Csv => return Ok(format!("{}{}", csv::HEADER, fleet::csv(file, result))),
         Format::Hgrm
         | Format::Hlog
@@ -211,6 +212,7 @@ pub(crate) fn render(runs: &[Named<'_>], format: Format, clock: Clock) -> Result
             Ok(std::iter::once(timeline_csv::HEADER.to_owned()).chain(rows).collect())
         }
         Format::Bencher => Ok(bencher::runs(&named(runs))),
+        Format::Html => Ok(runs.iter().map(|run| html::run(run.result)).collect()),
         Format::K6Summary => Ok(runs.iter().map(|run| k6_summary::run(run.result)).collect()),
     }
 }

@@ -33,7 +33,7 @@ fn result(agents: Vec<FleetAgent>) -> FleetResult {
 }
 
 /// With an agent that a hostile reason is about.
-fn three() -> FleetResult {
+pub(crate) fn three() -> FleetResult {
     let reason = "nothing heard for 10 s\u{1b}[31m".to_owned();
     let lost = FleetAgent {
         clock: None,

@@ -1,7 +1,7 @@
 //! Results that nobody wrote in good faith: whatever passes for one is drawn in every format without a panic.
 
 use prony_model::{Clock, from_json};
-use prony_report::{Style, check_distributions, csv, hgrm, hlog, junit, markdown, text};
+use prony_report::{Style, check_distributions, csv, hgrm, hlog, html, junit, markdown, text};
 use serde_json::{Value, json};
 
 const STORED: &str = include_str!("../../../prony/tests/it/stored.json");
@@ -14,6 +14,8 @@ fn draw(text: &str) -> bool {
     // Narrow, so that every way to break a line is taken.
     text::run(&result, &Style { width: 20, colour: true, unicode: true });
     markdown::run(&result);
+    let page = html::run(&result);
+    assert!(!page.contains(['\u{202e}', '\u{1b}']) && !page.contains("NaN"), "{page}");
     junit::runs(&[("file", &result)]);
     csv::rows("file", &result);
     let _ = hgrm::run(&result, Clock::Response);

@@ -10,6 +10,8 @@ mod exports;
 mod fixtures;
 mod fleet;
 mod hostile;
+mod html;
+mod html_page;
 mod invariants;
 mod junit;
 mod live;

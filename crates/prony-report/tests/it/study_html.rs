@@ -1,45 +1,15 @@
 //! The page of a study: well-formed, closed to foreign text, complete.
 
-use std::collections::BTreeSet;
-
 use prony_model::{StudyResult, study_from_json, study_to_json};
 use prony_report::study::{html, load_charts};
 use serde_json::{Value, json};
 
+use crate::html_page::{checked, keep, texts};
 use crate::study_fixture::{Chance, Server, journal, loaded, probed, sessions, study, timed};
 
 /// The page, after a look at what must hold for every page.
 fn check(result: &StudyResult) -> String {
-    let page = html(result);
-    let options = roxmltree::ParsingOptions { allow_dtd: true, ..Default::default() };
-    let document = roxmltree::Document::parse_with_options(&page, options)
-        .unwrap_or_else(|error| panic!("{error}: {:?}", page.lines().nth(error.pos().row as usize - 1)));
-    let mut ids = BTreeSet::new();
-    for id in document.descendants().filter_map(|node| node.attribute("id")) {
-        assert!(ids.insert(id), "{id} stands twice");
-    }
-    for node in document.descendants() {
-        if let Some(target) = node.attribute("href") {
-            let inner = target.strip_prefix('#').expect("links stay on the page");
-            assert!(ids.contains(inner), "no {inner} on the page");
-        }
-        for described in node.attribute("aria-labelledby").into_iter().flat_map(str::split_whitespace) {
-            assert!(ids.contains(described), "no {described} on the page");
-        }
-        for forbidden in ["style", "src", "onclick", "onload"] {
-            assert!(node.attribute(forbidden).is_none(), "{forbidden} at {}", node.tag_name().name());
-        }
-        assert!(!matches!(node.tag_name().name(), "script" | "img" | "link" | "iframe"));
-        for place in ["x", "y", "x1", "x2", "y1", "y2", "cx", "cy", "r", "width", "height"] {
-            if let (Some(number), true) = (node.attribute(place), node.tag_name().name() != "svg") {
-                assert!(number.parse::<f64>().is_ok_and(f64::is_finite), "{place} = {number}");
-            }
-        }
-        if let Some(path) = node.attribute("d") {
-            assert!(!path.contains("NaN") && !path.contains("inf"), "{path}");
-        }
-    }
-    page
+    checked(html(result))
 }
 
 /// A study of `targets` x `widths` cells with `repeats` runs each.
@@ -145,10 +115,7 @@ fn pages_of_all_kinds() {
         ("nothing", study(&[], Vec::new())),
     ] {
         let page = check(&result);
-        if let Some(folder) = std::env::var_os("PRONY_WRITE_PAGES") {
-            let file = std::path::Path::new(&folder).join(format!("{name}.html"));
-            std::fs::write(file, page).expect("the page can be written");
-        }
+        keep(name, &page);
     }
 }
 
@@ -216,23 +183,6 @@ fn short() -> StudyResult {
     }
     result.cells[0].scenario = Some(sessions(2, 3, &mut Chance(6)));
     result
-}
-
-/// The places of all texts below `value`, as JSON pointers.
-fn texts(value: &Value, place: &str, all: &mut Vec<String>) {
-    match value {
-        Value::Object(fields) => fields.iter().for_each(|(key, value)| {
-            texts(value, &format!("{place}/{}", key.replace('~', "~0").replace('/', "~1")), all);
-        }),
-        Value::Array(values) => {
-            values
-                .iter()
-                .enumerate()
-                .for_each(|(index, value)| texts(value, &format!("{place}/{index}"), all));
-        }
-        Value::String(_) => all.push(place.to_owned()),
-        _ => {}
-    }
 }
 
 /// Numbers that nobody measured: the page may look odd, but is one.

@@ -2,8 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::ValueEnum;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use prony_model::Clock;
 
 use super::Format;
@@ -23,7 +22,7 @@ pub(crate) struct ReportArgs {
     pub(crate) files: Vec<PathBuf>,
     /// What to print [default: text]
     #[arg(short, long, value_name = "FORMAT", value_enum)]
-    pub(crate) output: Option<ReportFormat>,
+    pub(crate) output: Option<Format>,
     /// The distribution for `-o hgrm` [default: response]
     #[arg(long, value_name = "CLOCK", value_parser = clock())]
     pub(crate) clock: Option<Clock>,
@@ -32,40 +31,6 @@ pub(crate) struct ReportArgs {
     /// Print results that contradict themselves, too
     #[arg(long)]
     pub(crate) force: bool,
-}
-
-/// What stdout gets of stored results.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ReportFormat {
-    /// What a run can be printed as at once, too.
-    Run(Format),
-    /// The page of a study or of a search for a capacity.
-    Html,
-}
-
-impl ValueEnum for ReportFormat {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[
-            Self::Run(Format::Text),
-            Self::Run(Format::Json),
-            Self::Run(Format::Markdown),
-            Self::Run(Format::Csv),
-            Self::Run(Format::Hgrm),
-            Self::Run(Format::Hlog),
-            Self::Run(Format::Junit),
-            Self::Run(Format::Timeline),
-            Self::Run(Format::Bencher),
-            Self::Run(Format::K6Summary),
-            Self::Html,
-        ]
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        match self {
-            Self::Run(format) => format.to_possible_value(),
-            Self::Html => Some(PossibleValue::new("html").help("The page of a study or of a capacity")),
-        }
-    }
 }
 
 /// Reads the name of a clock.

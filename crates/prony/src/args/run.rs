@@ -152,6 +152,8 @@ pub(crate) enum Format {
     Bencher,
     /// As k6's `--summary-export`.
     K6Summary,
+    /// A page with charts.
+    Html,
 }
 
 /// What stdout gets of a study.

@@ -82,6 +82,7 @@ impl Report<'_> {
         let rendered = match self.format {
             Format::Json => prony_model::fleet_to_json(&fleet),
             Format::Text => prony_report::fleet::text(&fleet, &terminal::style()),
+            Format::Html => prony_report::html::fleet(&fleet),
             // The other formats know runs alone: the merged figures are one.
             format => render(&[Named { file: "", result: &fleet.merged }], format, self.clock)
                 .map_err(|error| CliError::internal(error.to_string()))?,

@@ -4,9 +4,9 @@ use std::io::Write as _;
 
 use clap::ValueEnum as _;
 use prony_model::{Finding, RunResult};
-use prony_report::{Style, capacity, junit, markdown, overload, study, text};
+use prony_report::{Style, capacity, html, junit, markdown, overload, study, text};
 
-use crate::args::{Format, PageFormat, ReportArgs, ReportFormat, ThresholdArgs};
+use crate::args::{Format, PageFormat, ReportArgs, ThresholdArgs};
 use crate::cli_error::CliError;
 use crate::exit::Exit;
 use crate::render::{AnyResult, Named, render, render_any, render_fleet};
@@ -20,12 +20,11 @@ use read::Stored;
 
 /// Prints the results of all files, or, if one of them is bad, nothing but why.
 pub(crate) fn report(args: &ReportArgs) -> Result<Exit, CliError> {
-    let format = match args.output {
-        None => Format::Text,
-        Some(ReportFormat::Run(format)) => format,
-        Some(ReportFormat::Html) => return page(args),
-    };
+    let format = args.output.unwrap_or(Format::Text);
     let clock = clock(args.clock, format)?;
+    if format == Format::Html {
+        return page(args);
+    }
     if format == Format::K6Summary && args.files.len() > 1 {
         return Err(CliError::usage("-o k6-summary is of one run, and there are several files")
             .hint("print them one by one"));
@@ -90,25 +89,34 @@ fn require(typed: &ThresholdArgs, stored: &mut [Stored]) -> Result<(), CliError>
     Ok(())
 }
 
-/// Prints the page of the only file, a study or a search.
+/// Prints the page of the only file.
 fn page(args: &ReportArgs) -> Result<Exit, CliError> {
-    // Nothing but a distribution has a clock.
-    clock(args.clock, Format::Text)?;
-    let not_one = || {
-        CliError::usage("-o html is the page of one study, one search for a capacity or one overload").hint(
-            "name the report.json or the folder of a study, or what prony capacity or overload --json wrote",
-        )
+    let [file] = args.files.as_slice() else {
+        return Err(CliError::usage("-o html is one page, and there are several files")
+            .hint("print them one by one, or compare them: prony compare BEFORE AFTER"));
     };
-    let [file] = args.files.as_slice() else { return Err(not_one()) };
-    let stored = read::read(file)?;
-    let page = match &stored.result {
+    let mut stored = [read::read(file)?];
+    doubt(&stored[0], args.force)?;
+    require(&args.thresholds, &mut stored)?;
+    let [Stored { name, result }] = &stored;
+    let page = match result {
+        AnyResult::Run(result) => html::run(result),
+        AnyResult::Fleet(result) => html::fleet(result),
         AnyResult::Study(result) => study::html(result),
         AnyResult::Capacity(result) => capacity::html(result),
         AnyResult::Overload(result) => overload::html(result),
-        _ => return Err(not_one()),
+        AnyResult::Exec(_) | AnyResult::Probe(_) | AnyResult::Comparison(_) | AnyResult::External(_) => {
+            return Err(CliError::usage(format!("there is no page of what {name} holds")).hint(
+                "-o html is of runs, studies, capacities and overloads; this can be text, markdown and json",
+            ));
+        }
     };
     output::print(&page)?;
-    Ok(Exit::Good)
+    if args.thresholds.is_empty() {
+        return Ok(Exit::Good);
+    }
+    let evaluated = result.run().map_or(&[][..], |run| &run.thresholds);
+    Ok(Exit::of_thresholds(evaluated, args.thresholds.allow_undecided))
 }
 
 /// The format for results that are not all of runs.
@@ -122,7 +130,8 @@ fn page_format(format: Format) -> Result<PageFormat, CliError> {
         | Format::Hlog
         | Format::Timeline
         | Format::Bencher
-        | Format::K6Summary => {
+        | Format::K6Summary
+        | Format::Html => {
             let name = format.to_possible_value().expect("invariant: every format can be typed");
             let what = format!("{} is a format of runs, and not all of these are runs", name.get_name());
             Err(CliError::usage(what)
@@ -165,7 +174,8 @@ fn beside(findings: &[Finding], format: Format) -> String {
         | Format::Junit
         | Format::Timeline
         | Format::Bencher
-        | Format::K6Summary => return String::new(),
+        | Format::K6Summary
+        | Format::Html => return String::new(),
     };
     format!("\n{drawn}")
 }

@@ -78,7 +78,7 @@ fn request() {
         plan.target.connect_to == ["127.0.0.1:80".parse().unwrap(), "[::1]:80".parse().unwrap()]
             && plan.target.authority == "x"
     });
-    check("x --timeout 250ms --connect-timeout 1s --drain 0", |plan| {
+    check("x --timeout 250ms --connect-timeout 1s --drain 0s", |plan| {
         plan.timeouts.request == Duration::from_millis(250) && plan.timeouts.drain.is_zero()
     });
     check("x --driver io_uring --seed 9", |plan| plan.driver == DriverChoice::IoUring && plan.seed == 9);
@@ -254,4 +254,37 @@ fn every_example_of_the_helps_is_understood() {
         }
     }
     assert!(seen > 15, "only {seen} examples were found");
+}
+
+/// The command that a report prints makes the same plan.
+#[test]
+fn the_command_of_a_report_makes_the_same_plan() {
+    for typed in [
+        "http://127.0.0.1:3000/",
+        "x -c 7 -d 250ms --warmup 0s -t 3 --seed 9",
+        "http://127.0.0.1:3000/a?b=1&c='2' -n 300 --timeout 2s --connect-timeout 1500us --drain 0s",
+        "x -d 1m30s -r 2.5 --poisson",
+        "x -r 600/min --arrivals bursty:10x,500ms -c 20",
+        "x --stages 100/s:30s,100..1000/s:60s,spike=1000/s:500ms",
+        "x -m DELETE -H Accept:text/plain -H X-A:it's --no-keepalive",
+        "x --http1.0 --expect-status 2xx,404 --expect-body-regex ^a.*b$ --expect-length same",
+        "x --pipeline 4 --expect-body ok --driver epoll --kernel-clock off --events",
+        "x --http2-prior-knowledge --streams 8",
+        "https://127.0.0.1:3000/ --http2 -k --tls 1.3 --no-resumption",
+        "https://127.0.0.1:3000/ --sni localhost --tls 1.2 --cacert a.pem --cert b.pem --key c.pem",
+        "x --retries 3 --retry-on connect,timeout,503,5xx --retry-backoff 50ms..1s --retry-budget 7% --attempt-timeout 700ms",
+        "x --retries 1 --retry-on reset",
+        "x --unix /tmp/a.sock",
+        "x --connect-to 127.0.0.1:1,127.0.0.2:2 --source 127.0.0.2-127.0.0.4",
+    ] {
+        let plan = read(typed).unwrap_or_else(|cli_error| panic!("{typed}: {cli_error:?}"));
+        let again = prony_report::again(&plan);
+        assert_eq!(again.missing, [""; 0], "{typed}");
+        let Ok(Command::Run(args)) = args::parse(again.words.iter().map(Into::into)) else {
+            panic!("{typed}: {}", again.shell());
+        };
+        // Another seed stands in for one that is not typed: this one is.
+        let same = super::plan(&args, None, None, SEED + 1);
+        assert_eq!(same.unwrap_or_else(|error| panic!("{typed}: {error:?}")), plan, "{}", again.shell());
+    }
 }

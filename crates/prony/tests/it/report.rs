@@ -38,7 +38,7 @@ fn with_stored(name: &str) -> Folder {
 fn a_real_run_in_every_format() {
     let folder = Folder::new("report-formats");
     let server = Server::good();
-    for format in ["text", "markdown", "json", "csv", "hgrm", "hlog"] {
+    for format in ["text", "markdown", "json", "csv", "hgrm", "hlog", "html"] {
         let file = format!("{format}.json");
         let path = folder.0.join(&file).display().to_string();
         let run = prony(&[
@@ -274,6 +274,8 @@ fn what_does_not_fit_together() {
         &["stored.json", "stored.json", "-o", "hgrm"],
         "-o hgrm is one distribution, and there are several files",
     );
+    check(&["stored.json", "stored.json", "-o", "html"], "-o html is one page, and there are several files");
+    check(&["stored.json", "--clock", "lag", "-o", "html"], "--clock chooses the distribution of -o hgrm");
     check(&["stored.json", "--clock", "lag"], "--clock chooses the distribution of -o hgrm");
     check(&["stored.json", "--clock", "wall"], "`wall` can't be the value of --clock");
     check(&["-", "-"], "stdin can be read once only");

@@ -68,9 +68,12 @@ fn every_report_has_the_stages() {
     let file = std::env::temp_dir().join(format!("prony-stages-{}.json", std::process::id()));
     fs::write(&file, &output.out).expect("it can be written");
     let path = file.to_str().expect("a path");
-    for (format, words) in
-        [("text", "stage spike"), ("markdown", "| stage spike |"), ("csv", ",stage.spike.response,")]
-    {
+    for (format, words) in [
+        ("text", "stage spike"),
+        ("markdown", "| stage spike |"),
+        ("csv", ",stage.spike.response,"),
+        ("html", "id=\"stages-1\""),
+    ] {
         let output = prony(&["report", path, "-o", format]);
         assert!(output.out.contains(words), "{format}: {output:?}");
     }

@@ -18,7 +18,7 @@ use super::{published, record};
 pub(crate) const STYLE: &str = include_str!("style.css");
 
 /// The style's SHA-256 in base64, by which the policy of the page admits it and no other; a test prints the new one.
-pub(crate) const STYLE_HASH: &str = "DPEM8XFydANsmZtWX2qRk0FEEB9jvAMRudpNVmiQyGA=";
+pub(crate) const STYLE_HASH: &str = "dgGi0tLrwP1Jp3q4RAC27sZnOA9ohD7SD+CSrGIbA+8=";
 
 /// A whole page.
 #[derive(Template)]
@@ -115,7 +115,9 @@ mod tests {
             for (names, least) in [
                 // Text (WCAG 1.4.3) and what one must see to understand a chart (1.4.11).
                 (&["ink", "soft", "accent", "good", "care", "bad"][..], 4.5),
-                (&["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7"], 3.0),
+                // Names of lines on the page of a run.
+                (&["s0", "s1", "s2", "s3", "s4", "s6"], 4.5),
+                (&["s5", "s7"], 3.0),
             ] {
                 for name in names {
                     let found = contrast(&colour(name), &paper);

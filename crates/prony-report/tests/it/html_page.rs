@@ -1,0 +1,63 @@
+//! What must hold for every page, whatever is on it: it is well-formed, its ids and links are sound, it asks for nothing.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+/// The page, after a look at what must hold for every page.
+pub(crate) fn checked(page: String) -> String {
+    let options = roxmltree::ParsingOptions { allow_dtd: true, ..Default::default() };
+    let document = roxmltree::Document::parse_with_options(&page, options)
+        .unwrap_or_else(|error| panic!("{error}: {:?}", page.lines().nth(error.pos().row as usize - 1)));
+    let mut ids = BTreeSet::new();
+    for id in document.descendants().filter_map(|node| node.attribute("id")) {
+        assert!(ids.insert(id), "{id} stands twice");
+    }
+    for node in document.descendants() {
+        if let Some(target) = node.attribute("href") {
+            let inner = target.strip_prefix('#').expect("links stay on the page");
+            assert!(ids.contains(inner), "no {inner} on the page");
+        }
+        for described in node.attribute("aria-labelledby").into_iter().flat_map(str::split_whitespace) {
+            assert!(ids.contains(described), "no {described} on the page");
+        }
+        for forbidden in ["style", "src", "onclick", "onload"] {
+            assert!(node.attribute(forbidden).is_none(), "{forbidden} at {}", node.tag_name().name());
+        }
+        assert!(!matches!(node.tag_name().name(), "script" | "img" | "link" | "iframe"));
+        for place in ["x", "y", "x1", "x2", "y1", "y2", "cx", "cy", "r", "width", "height"] {
+            if let (Some(number), true) = (node.attribute(place), node.tag_name().name() != "svg") {
+                assert!(number.parse::<f64>().is_ok_and(f64::is_finite), "{place} = {number}");
+            }
+        }
+        if let Some(path) = node.attribute("d") {
+            assert!(!path.contains("NaN") && !path.contains("inf"), "{path}");
+        }
+    }
+    page
+}
+
+/// Keeps the page, to be looked at: `PRONY_WRITE_PAGES=FOLDER cargo test -p prony-report html`.
+pub(crate) fn keep(name: &str, page: &str) {
+    if let Some(folder) = std::env::var_os("PRONY_WRITE_PAGES") {
+        let file = std::path::Path::new(&folder).join(format!("{name}.html"));
+        std::fs::write(file, page).expect("the page can be written");
+    }
+}
+
+/// The places of all texts below `value`, as JSON pointers.
+pub(crate) fn texts(value: &Value, place: &str, all: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => fields.iter().for_each(|(key, value)| {
+            texts(value, &format!("{place}/{}", key.replace('~', "~0").replace('/', "~1")), all);
+        }),
+        Value::Array(values) => {
+            values
+                .iter()
+                .enumerate()
+                .for_each(|(index, value)| texts(value, &format!("{place}/{index}"), all));
+        }
+        Value::String(_) => all.push(place.to_owned()),
+        _ => {}
+    }
+}
