@@ -4,7 +4,7 @@
 mod pairs;
 mod study;
 
-use prony_model::{End, Load, Phase, Progress, RunPlan, RunResult, Severity};
+use prony_model::{End, Load, Phase, Progress, Rate, RunPlan, RunResult, Severity, Stage};
 use unicode_width::UnicodeWidthChar as _;
 
 use crate::bars::drawn;
@@ -79,7 +79,8 @@ pub fn screen(moment: &Moment<'_>, style: &Style, rows: usize) -> Vec<String> {
     let blocks = vec![
         block(4, &head),
         gap(),
-        block(12, &place),
+        block(13, &place),
+        block(12, &stage),
         gap(),
         block(11, &rates),
         block(3, &curve),
@@ -172,6 +173,53 @@ fn place(page: &mut Page, moment: &Moment<'_>) {
     bar(page, word, share, &text);
 }
 
+/// The stage at hand: its name and rate, how long it goes on, and what follows.
+fn stage(page: &mut Page, moment: &Moment<'_>) {
+    let (Some(stages), Some(elapsed_s)) = (&moment.plan.stages, measured_s(moment)) else { return };
+    let mut spans = stages
+        .spans()
+        .enumerate()
+        .skip_while(|(_, (from_s, stage))| elapsed_s >= from_s + stage.duration.as_secs_f64());
+    let Some((index, (from_s, at_hand))) = spans.next() else { return };
+    let left_s = from_s + at_hand.duration.as_secs_f64() - elapsed_s;
+    let number = match &at_hand.name {
+        Some(name) => format!("{name} ({} of {})", index + 1, stages.0.len()),
+        None => format!("{} of {}", index + 1, stages.0.len()),
+    };
+    let left = seconds((left_s * 10.0).ceil() / 10.0);
+    let next = spans.next().map_or_else(String::new, |(next, (_, stage))| {
+        let name = stage.name.as_ref().map_or_else(|| (next + 1).to_string(), Clone::clone);
+        format!(", then {name}: {}", rates_of(stage))
+    });
+    let line = format!("{:<NAME$}{number}: {}, {left} left{next}", "stage", rates_of(at_hand));
+    let columns = page.style().columns();
+    page.line(&cut(&line, columns));
+}
+
+/// `500 /s`, or `100 to 500 /s` of a ramp.
+fn rates_of(stage: &Stage) -> String {
+    if stage.is_steady() {
+        format!("{} /s", rate(stage.from_per_s))
+    } else {
+        format!("{} to {} /s", rate(stage.from_per_s), rate(stage.to_per_s))
+    }
+}
+
+/// How long the measured part has been on, in seconds; `None` before it and in the drain.
+fn measured_s(moment: &Moment<'_>) -> Option<f64> {
+    let progress = moment.progress.filter(|_| moment.phase == Some(Phase::Measure))?;
+    Some(progress.elapsed.as_secs_f64())
+}
+
+/// The rate that is asked for now, in an open loop.
+fn asked_per_s(moment: &Moment<'_>) -> Option<f64> {
+    match (&moment.plan.stages, measured_s(moment)) {
+        (Some(stages), Some(elapsed_s)) => Some(stages.rate_at(elapsed_s)),
+        (Some(stages), None) => Some(stages.first_per_s()).filter(|_| moment.phase != Some(Phase::Drain)),
+        (None, _) => moment.plan.load.rate().map(Rate::as_per_second),
+    }
+}
+
 /// A bar called `word`, filled to `share`, and `text` beside it; the text alone where there is no room.
 fn bar(page: &mut Page, word: &str, share: f64, text: &str) {
     let unicode = page.style().unicode;
@@ -194,7 +242,7 @@ fn rates(page: &mut Page, moment: &Moment<'_>) {
     parts.extend(moment.rate_per_s.map(|now| format!("{} /s now", rate(now))));
     let so_far = moment.result.filter(|result| result.timing.measured_s > 0.0);
     parts.extend(so_far.map(|result| format!("{} /s so far", rate(result.rate.done_per_s))));
-    parts.extend(moment.plan.load.rate().map(|asked| format!("{} /s asked", rate(asked.as_per_second()))));
+    parts.extend(asked_per_s(moment).map(|asked| format!("{} /s asked", rate(asked))));
     let all_good = so_far.is_none_or(|result| result.requests.answered == result.requests.done);
     let label = if all_good { "rate" } else { "goodput" };
     page.labelled(label, None, &if parts.is_empty() { "–".to_owned() } else { parts.join("     ") });

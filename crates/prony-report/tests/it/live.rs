@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use prony_model::{Phase, Progress, RunResult};
+use prony_model::{Phase, Progress, RunResult, Stages};
 use prony_report::Style;
 use prony_report::live::{Moment, screen};
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::fixtures::{all_failed, closed, tailed};
+use crate::fixtures::{all_failed, closed, open, tailed};
 
 const STYLE: Style = Style { width: 79, colour: false, unicode: true };
 
@@ -94,4 +94,32 @@ fn before_the_load_and_when_it_ends() {
     let drain = "drain     waiting for the last answers; ending early";
     assert!(lines.iter().any(|line| line == drain), "{lines:#?}");
     assert_eq!(lines.last().map(String::as_str), Some("Ctrl-C again leaves without a report"));
+}
+
+/// The screen `elapsed_ms` into the measured part of a load in stages.
+fn in_stages(elapsed_ms: u64, phase: Phase) -> String {
+    let mut result = open(&tailed(1_000, 2.0));
+    result.plan.stages =
+        Some(Stages::parse("base=100/s:2s,100..500/s:4s,spike=900/s:3s").expect("three stages"));
+    let progress = Progress { elapsed: Duration::from_millis(elapsed_ms), ..progress() };
+    let moment = Moment { phase: Some(phase), ..moment(&result, &progress) };
+    screen(&moment, &STYLE, 24).join("\n")
+}
+
+#[test]
+fn the_stage_at_hand_is_named_with_its_rate_and_the_time_left() {
+    let check = |elapsed_ms, expected: &str, asked: &str| {
+        let screen = in_stages(elapsed_ms, Phase::Measure);
+        assert!(screen.contains(&format!("\nstage     {expected}")), "{elapsed_ms} ms:\n{screen}");
+        assert!(screen.contains(&format!("{asked} /s asked")), "{elapsed_ms} ms:\n{screen}");
+    };
+    check(0, "base (1 of 3): 100 /s, 2 s left, then 2: 100 to 500 /s\n", "100");
+    check(1_950, "base (1 of 3): 100 /s, 100 ms left, then 2", "100");
+    check(4_000, "2 of 3: 100 to 500 /s, 2 s left, then spike: 900 /s\n", "300");
+    check(6_500, "spike (3 of 3): 900 /s, 2.5 s left\n", "900");
+    // Beyond the last one, and where no stage is at hand.
+    assert!(!in_stages(9_000, Phase::Measure).contains("stage "));
+    let warm_up = in_stages(500, Phase::Warmup);
+    assert!(!warm_up.contains("stage ") && warm_up.contains("100 /s asked"), "{warm_up}");
+    assert!(!in_stages(500, Phase::Drain).contains("/s asked"));
 }
