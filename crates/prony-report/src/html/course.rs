@@ -52,7 +52,7 @@ fn title(result: &RunResult) -> String {
     let slowest = result.series.iter().filter_map(|point| Some((point.max_ms?, point.second)));
     let slowest = slowest.filter(|(max, _)| max.is_finite()).max_by(|a, b| a.0.total_cmp(&b.0));
     let slowest = slowest.map_or_else(String::new, |(max_ms, second)| {
-        format!("; the slowest response took {} ms, in second {}", significant(max_ms), count(second))
+        format!("; the slowest good one took {} ms, in second {}", significant(max_ms), count(second))
     });
     if least > most {
         return "The course of the run".to_owned();
@@ -125,10 +125,9 @@ fn offered(result: &RunResult) -> Vec<(f64, f64)> {
     let plan = &result.plan;
     let end_s = result.timing.measured_s;
     if let Some(replay) = &result.replay {
-        let due = replay.due_per_second.iter().zip(0_u32..);
-        return due
-            .map(|(due, second)| (f64::from(second) + 0.5, *due as f64))
-            .filter(|(at, _)| *at <= end_s)
+        let due = |point: &SecondPoint| replay.due_per_second.get(usize::try_from(point.second).ok()?);
+        return seconds(result)
+            .filter_map(|(at, per_s, point)| Some((at, *due(point)? as f64 * per_s)))
             .collect();
     }
     if plan.scenario.is_some() {

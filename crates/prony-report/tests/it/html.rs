@@ -249,7 +249,7 @@ fn a_page_has_the_figures_with_their_counts() {
         "the hypervisor took 6 % <i> — use another machine",
         "prony run http://127.0.0.1:3000/ --connections 1000 --stages 'base=500/s:1s,up <i>=1500/s:2s'",
         "response from when a request was due to its end 1,500",
-        "300 to 1,200 good responses per second; the slowest response took 30.0 ms, in second 1",
+        "300 to 1,200 good responses per second; the slowest good one took 30.0 ms, in second 1",
         "response n = 1,500, service n = 1,500",
         "▲ drifted all along 0.216 ms/h 0.200 to 0.230",
         "60 parts",
@@ -318,7 +318,7 @@ fn paths(page: &str, id: &str) -> Vec<Vec<(f64, f64)>> {
 #[test]
 fn an_hour_keeps_its_slowest_second() {
     let page = check(&hour());
-    assert!(page.contains("the slowest response took 999 ms, in second 1,803"));
+    assert!(page.contains("the slowest good one took 999 ms, in second 1,803"));
     let lines = paths(&page, "chart-course-response-t");
     let max = lines.first().expect("the line of the greatest times");
     assert!(max.len() <= 660, "{} points", max.len());
