@@ -311,6 +311,8 @@ impl Searching<'_> {
                 }
             },
         };
+        // Of sessions, too, whose requests follow from answers.
+        made.rate_per_s = plan.rate_per_s;
         let outcome = made.outcome;
         if plan.purpose == TrialPurpose::Confirm && outcome == TrialOutcome::Failed {
             self.notes.push(format!(

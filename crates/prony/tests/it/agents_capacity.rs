@@ -129,6 +129,8 @@ fn a_search_goes_on_without_an_agent_that_is_killed() {
     assert!(matches!(code, Some(0 | 1 | 3)), "{code:?} {rest}");
     let result = stored(&file);
     assert!(result.plan.scenario.is_some());
+    // Sessions per second, not requests.
+    assert!(result.trials.iter().all(|trial| trial.rate_per_s <= 40.0), "{:?}", result.trials);
     assert!(result.notes.iter().any(|note| note.contains("the agent b was lost")), "{:?}", result.notes);
     let is_lost = |trial: &prony_model::CapacityTrial| trial.reason.contains("the agent b is lost");
     let lost = result.trials.iter().position(is_lost).unwrap_or_else(|| panic!("{result:?}"));
