@@ -18,7 +18,7 @@ use std::time::Duration;
 use prony_fleet::bus::{Bus, BusEvent, NatsBus};
 use prony_fleet::controller::{
     AGENTS_MAX, AgentResult, Arrived, EVENTS_MAX, Event, Line, Observer, Outcome, RunSettings, Signer,
-    SliceState, UNATTENDED, Wanted, deadline, drive, find,
+    SliceState, UNATTENDED, Wanted, deadline, drive, find, milliseconds,
 };
 use prony_fleet::protocol::{AgentName, ControllerKey, PAYLOAD_MAX, RunName, Subject, WirePlan};
 use prony_model::{AgentChoice, End, FleetResult, RunAgents, RunPlan, split};
@@ -318,8 +318,4 @@ fn wanted(agents: &AgentChoice) -> Wanted {
 fn observer(agents: &RunAgents) -> Option<AgentName> {
     let name = agents.server.as_ref()?;
     Some(AgentName::new(name).expect("invariant: choices have checked names"))
-}
-
-fn milliseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

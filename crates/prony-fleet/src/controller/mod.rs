@@ -71,3 +71,8 @@ pub fn deadline(plan: &RunPlan) -> Option<Duration> {
             .saturating_add(DEADLINE_MARGIN),
     )
 }
+
+/// `duration` as [`RunSettings`] have it, in whole milliseconds.
+pub fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

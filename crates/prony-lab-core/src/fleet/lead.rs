@@ -8,7 +8,7 @@ use std::time::Duration;
 use prony_fleet::clock::now_ns;
 use prony_fleet::controller::{
     Arrived, EVENTS_MAX, Event, Line, Outcome, RunSettings, UNATTENDED, Wanted, agent_outcome, deadline,
-    drive,
+    drive, milliseconds,
 };
 use prony_fleet::protocol::{AgentName, RunName, WirePlan};
 use prony_lab_model::{BuildId, clock};
@@ -273,8 +273,4 @@ fn merged(
 fn run_name(order: &LoadOrder, epoch: u64) -> RunName {
     let name = format!("b{}-{}-e{epoch}", order.build, order.attempt);
     RunName::new(&name).expect("invariant: digits make a name")
-}
-
-fn milliseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -159,11 +159,11 @@ fn large_recording(path: &Path) -> u64 {
             0 => entry["_webSocketMessages"] = json!([{"type": "receive", "opcode": 2, "data": bytes}]),
             1 => {
                 entry["request"]["postData"] =
-                    json!({"mimeType": "image/png", "text": bytes, "encoding": "base64"})
+                    json!({"mimeType": "image/png", "text": bytes, "encoding": "base64"});
             }
             _ => {
                 entry["response"]["content"] =
-                    json!({"mimeType": "image/png", "text": bytes, "encoding": "base64"})
+                    json!({"mimeType": "image/png", "text": bytes, "encoding": "base64"});
             }
         }
         if let Some(more) = more.as_object() {
