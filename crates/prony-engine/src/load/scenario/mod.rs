@@ -17,6 +17,7 @@ mod response;
 mod retries;
 mod session;
 pub(crate) mod sessions;
+mod traces;
 mod text;
 mod turns;
 mod worker;

@@ -19,7 +19,6 @@ use crate::load::driver::{Carries, Io, Slot};
 use crate::load::layer::{Layer, Sent, hand_over};
 use crate::load::pacer::Schedule;
 use crate::load::retry::Retry;
-use crate::load::trace::{Trace, Tracer};
 use crate::load::worker::RETRY_PAUSE;
 use crate::record::failure_detail::Detail;
 use crate::record::sample::Sample;
@@ -53,7 +52,7 @@ pub(crate) struct Sessions {
     pub(super) bodies: Box<[Vec<u8>]>,
     /// The heads of a step's answers are nearly always alike.
     heads: Box<[HeadCache]>,
-    rendered: Rendered,
+    pub(super) rendered: Rendered,
     decoded: Vec<u8>,
     /// What sessions of the measured part are counted in, and since when.
     pub(super) record: ScenarioRecord,
@@ -271,25 +270,8 @@ impl Sessions {
         }
     }
 
-    /// Makes the request of `due`, for [`Self::send`], or says why that can't be. A retry is the request that was made before.
-    /// `tracer` gives it a trace of its own, or another span in that of the attempt before.
-    pub(crate) fn prepare(&mut self, due: Due, tracer: Option<&mut Tracer>) -> Result<(), StepFault> {
-        let made = self.make(due);
-        let Some(tracer) = tracer.filter(|_| made.is_ok()) else { return made };
-        let Self { scenario, places, rendered, .. } = self;
-        let session = &mut places[due.place as usize];
-        session.trace = match due.retry {
-            Some(retry) => retry.attempt.trace().or(session.trace),
-            None => tracer.begin(scenario.flows[session.flow].steps[session.step].number),
-        };
-        let lines = rendered.bytes_mut();
-        let request = if scenario.is_http2 { session.request.block_mut() } else { lines };
-        tracer.stamp(session.trace, request, session.trace_at);
-        made
-    }
-
     /// Makes the request of `due`, but for its traceparent.
-    fn make(&mut self, due: Due) -> Result<(), StepFault> {
+    pub(super) fn make(&mut self, due: Due) -> Result<(), StepFault> {
         let Self { scenario, places, rendered, .. } = self;
         let session = &mut places[due.place as usize];
         if due.retry.is_some() {
@@ -327,12 +309,6 @@ impl Sessions {
         let session = self.places.get(place as usize)?;
         let step = &self.scenario.flows[session.flow].steps[session.step];
         Some(session.request.for_core(step.kind))
-    }
-
-    /// The trace of the request of `place`.
-    #[inline]
-    pub(crate) fn trace(&self, place: Place) -> Trace {
-        self.places.get(place as usize).map_or(Trace::NONE, |session| session.trace)
     }
 
     /// The request of `place` goes on the stream at this place, by the number of which its answer is handed over.
