@@ -1,13 +1,17 @@
 //! How much a server carries: what `prony capacity` tried, and what follows from it.
 
+mod bounds;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Environment, ErrorKind, EvaluatedThreshold, Finding, FindingCode, FormatError, Limiter, RunPlan, Verdict,
-    format,
+    Environment, ErrorKind, EvaluatedThreshold, Finding, FindingCode, FormatError, Limiter, LimiterKind,
+    RunPlan, Verdict, format,
 };
+
+pub use bounds::CapacityBounds;
 
 /// The value of `format` in every stored search for a capacity.
 pub const CAPACITY_FORMAT: &str = "prony.capacity";
@@ -392,6 +396,14 @@ impl CapacityResult {
         };
         let distance = |trial: &&CapacityTrial| (trial.rate_per_s - bound).abs();
         failed().rev().min_by(|a, b| distance(a).total_cmp(&distance(b)))
+    }
+
+    /// What limits the server beyond its capacity, where that trial says.
+    pub fn limiter(&self) -> Option<&Limiter> {
+        // A load that was answered late, but whole, says nothing about what limits the server.
+        let says_nothing = [LimiterKind::ChosenRate, LimiterKind::Unknown];
+        let limiter = self.limiting_trial()?.limiter.as_ref();
+        limiter.filter(|limiter| !says_nothing.contains(&limiter.kind))
     }
 }
 

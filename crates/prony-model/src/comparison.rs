@@ -70,6 +70,8 @@ pub enum ComparisonKind {
     Stored,
     /// In too few whole runs for a verdict.
     TooFewRuns,
+    /// By searches for the capacity of each.
+    Searches,
 }
 
 /// When a comparison was looked at.
@@ -199,10 +201,13 @@ pub enum Metric {
     /// CPU time of the server for each request.
     #[serde(rename = "cpu")]
     Cpu,
+    /// The rate that a server carries, by searches.
+    #[serde(rename = "capacity")]
+    Capacity,
 }
 
 impl Metric {
-    /// Every metric, in the order of reports.
+    /// Every metric of a load, in the order of reports.
     pub const ALL: [Self; 6] = [Self::Rate, Self::P50, Self::P90, Self::P99, Self::P999, Self::Cpu];
 
     /// The stable name, as in JSON and on the command line.
@@ -214,13 +219,14 @@ impl Metric {
             Self::P99 => "p99",
             Self::P999 => "p99.9",
             Self::Cpu => "cpu",
+            Self::Capacity => "capacity",
         }
     }
 
-    /// The key of [`ComparedBlock::response_ms`] and the quantile in 0..1; `None` for a rate and for CPU time.
+    /// The key of [`ComparedBlock::response_ms`] and the quantile in 0..1; `None` for a rate, a capacity and CPU time.
     pub fn quantile(self) -> Option<(&'static str, f64)> {
         match self {
-            Self::Rate | Self::Cpu => None,
+            Self::Rate | Self::Cpu | Self::Capacity => None,
             Self::P50 => Some(("0.5", 0.5)),
             Self::P90 => Some(("0.9", 0.9)),
             Self::P99 => Some(("0.99", 0.99)),
@@ -296,6 +302,8 @@ pub enum ComparisonMethod {
     LabelSwaps,
     /// Not at all: the intervals are those of single runs.
     SingleRuns,
+    /// By whether the bounds of both are apart; the interval is what those bounds allow.
+    Bounds,
 }
 
 /// `result` as JSON text, with a line feed at the end.
@@ -334,7 +342,7 @@ mod tests {
 
     #[test]
     fn names_are_those_of_json() {
-        for metric in Metric::ALL {
+        for metric in Metric::ALL.into_iter().chain([Metric::Capacity]) {
             assert_eq!(serde_json::to_value(metric).expect("a metric is a string"), metric.name());
         }
     }

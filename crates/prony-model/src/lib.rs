@@ -59,9 +59,9 @@ pub use calibration::{
     CalibrationNoise, CalibrationPoint, CalibrationSetting, evaluate,
 };
 pub use capacity::{
-    CAPACITY_FORMAT, CAPACITY_VERSION, CapacityLimit, CapacityMethod, CapacityOutcome, CapacityResult,
-    CapacityTrial, Confirmation, Scaling, ScalingFigure, ScalingFit, ScalingPoint, TrialOutcome,
-    TrialPurpose, TrialTimes, Varied, capacity_from_json, capacity_to_json,
+    CAPACITY_FORMAT, CAPACITY_VERSION, CapacityBounds, CapacityLimit, CapacityMethod, CapacityOutcome,
+    CapacityResult, CapacityTrial, Confirmation, Scaling, ScalingFigure, ScalingFit, ScalingPoint,
+    TrialOutcome, TrialPurpose, TrialTimes, Varied, capacity_from_json, capacity_to_json,
 };
 pub use check::Contradiction;
 pub use clean::{CLEAN_SHARE_MIN, CleanParts, CutReason, Figures};
@@ -137,8 +137,9 @@ pub use status::status_name;
 pub use study::{
     CurvePoint, Execution, FigureBasis, FindingPlace, HistogramBin, LoadKind, PublishedFigure, RetriedRun,
     STUDY_FORMAT, STUDY_VERSION, StudyAgents, StudyAxis, StudyCell, StudyComparison, StudyFailure,
-    StudyFigure, StudyFinding, StudyFlow, StudyMetric, StudyResult, StudyRun, StudyScenario, StudyStep,
-    StudyTarget, StudyText, StudyThreshold, Timeline, TimelinePoint, study_from_json, study_to_json,
+    StudyFigure, StudyFinding, StudyFlow, StudyMetric, StudyResult, StudyRun, StudyScenario, StudySearch,
+    StudyStage, StudyStep, StudyTarget, StudyText, StudyThreshold, Timeline, TimelinePoint, study_from_json,
+    study_to_json,
 };
 pub use target::{Target, TargetError};
 pub use threshold::{

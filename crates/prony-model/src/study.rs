@@ -2,8 +2,10 @@
 //! `prony-study`, drawn by `prony-report`.
 
 mod agents;
+mod capacity;
 mod metric;
 mod scenario;
+mod stage;
 
 use std::collections::BTreeMap;
 
@@ -17,8 +19,10 @@ use crate::{
 };
 
 pub use agents::StudyAgents;
+pub use capacity::StudySearch;
 pub use metric::StudyMetric;
 pub use scenario::{StudyFlow, StudyScenario, StudyStep};
+pub use stage::StudyStage;
 
 /// The value of `format` in every stored study.
 pub const STUDY_FORMAT: &str = "prony.study";
@@ -148,6 +152,13 @@ pub struct StudyCell {
     pub timelines: Vec<Timeline>,
     /// Every execution of a command, in the order of time; empty for other kinds.
     pub executions: Vec<Execution>,
+    /// Searches for the capacity, in the order of time, where that was measured: at most
+    /// [`StudySearch::KEPT_MAX`] of the repeats, and those that came to no result.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub searches: Vec<StudySearch>,
+    /// The stages of the load, where it has some.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<StudyStage>,
     /// Sessions, flows and steps, where the load is a scenario.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scenario: Option<StudyScenario>,
@@ -166,6 +177,8 @@ pub enum LoadKind {
     Probe,
     /// A command, as of `prony exec`.
     Exec,
+    /// A search for what a server carries, as of `prony capacity`.
+    Capacity,
 }
 
 /// One run of a cell.
@@ -182,9 +195,9 @@ pub struct StudyRun {
     pub started_at: String,
     /// Its verdict.
     pub verdict: Verdict,
-    /// Requests that were due, or executions of the command.
+    /// Requests that were due, executions of the command, or trials of a search.
     pub requests: u64,
-    /// Those of them without a good response, or with a bad exit code.
+    /// Those of them without a good response, with a bad exit code, or void.
     pub failed: u64,
     /// What it says; a metric that it doesn't have, or that is withheld, is absent.
     pub figures: BTreeMap<StudyMetric, f64>,
@@ -223,7 +236,7 @@ pub struct StudyFigure {
     pub basis: FigureBasis,
     /// Runs that have it.
     pub runs: u32,
-    /// Requests or executions behind it, over all runs.
+    /// Requests, executions or trials behind it, over all runs.
     pub samples: u64,
     /// Least and greatest of the runs.
     pub range: Option<(f64, f64)>,

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use prony_model::{
     ChangeInterval, ComparisonKind, ComparisonMethod, ComparisonOutcome, ComparisonResult, Finding, Load,
-    LookPlan, Metric, MetricComparison, RunPlan, Severity, Verdict,
+    LookPlan, Metric, MetricComparison, Severity, Verdict,
 };
 
 use crate::markdown::{escaped, findings};
@@ -131,7 +131,7 @@ fn split(findings: &[Finding]) -> (Option<&Finding>, &[Finding]) {
 
 /// How both were measured.
 fn manner(result: &ComparisonResult) -> Vec<String> {
-    let mut parts = load(&result.a.plan);
+    let mut parts = load(result);
     let sides = [&result.a.plan, &result.b.plan].map(|plan| tls::choices(&plan.target));
     if sides[0] == sides[1] {
         parts.extend(sides[0].clone());
@@ -146,6 +146,7 @@ fn manner(result: &ComparisonResult) -> Vec<String> {
         ComparisonKind::Interleaved => {
             parts.push(format!("{} of blocks{each} in random order", plural(counted, "pair")));
         }
+        ComparisonKind::Searches => parts.push(format!("{} of searches", plural(counted, "pair"))),
         ComparisonKind::Stored | ComparisonKind::TooFewRuns => {
             parts.push(format!("{} of stored runs", plural(counted, "pair")));
         }
@@ -154,10 +155,12 @@ fn manner(result: &ComparisonResult) -> Vec<String> {
     parts
 }
 
-fn load(plan: &RunPlan) -> Vec<String> {
+fn load(result: &ComparisonResult) -> Vec<String> {
+    let plan = &result.a.plan;
     let threads = plural(plan.threads.into(), "thread");
     let sessions = plan.scenario.as_ref().map(|scenario| format!("sessions of {}", scenario.name));
     let load = match plan.load {
+        _ if result.kind == ComparisonKind::Searches => format!("searches for the capacity, {threads}"),
         Load::Closed { connections } => {
             format!("closed loop, {}, {threads}", plural(connections.into(), "connection"))
         }
@@ -174,7 +177,7 @@ fn word(metric: &MetricComparison) -> (String, Option<Colour>) {
     let (word, colour) = (metric.outcome.word(), Colour::of_outcome(&metric.outcome));
     match metric.outcome {
         _ if !metric.primary => (word.to_owned(), None),
-        ComparisonOutcome::NoDifference => (word.to_owned(), colour),
+        ComparisonOutcome::NoDifference | ComparisonOutcome::NoDifferenceSeen => (word.to_owned(), colour),
         _ => (word.to_uppercase(), colour),
     }
 }
@@ -183,6 +186,7 @@ pub(crate) fn name(metric: Metric) -> String {
     match metric {
         Metric::Rate => "rate".to_owned(),
         Metric::Cpu => "CPU/request".to_owned(),
+        Metric::Capacity => "capacity".to_owned(),
         _ => format!("{} response", metric.name()),
     }
 }
@@ -226,6 +230,7 @@ pub(crate) fn metric_notes(
     let margin = format!("±{} %", (1e4 * margin).round() / 100.0);
     match &metric.outcome {
         ComparisonOutcome::Faster | ComparisonOutcome::Slower => {}
+        ComparisonOutcome::NoDifferenceSeen => notes.push("the bounds overlap".to_owned()),
         ComparisonOutcome::FasterSizeUncertain | ComparisonOutcome::SlowerSizeUncertain => {
             notes.push("size uncertain".to_owned());
         }
@@ -277,7 +282,7 @@ fn medians(result: &ComparisonResult) -> Vec<String> {
 pub(crate) fn value(metric: Metric, value: Option<f64>) -> String {
     match (metric, value) {
         (_, None) => dash(),
-        (Metric::Rate, Some(value)) => format!("{} /s", rate(value)),
+        (Metric::Rate | Metric::Capacity, Some(value)) => format!("{} /s", rate(value)),
         (Metric::Cpu, Some(value)) => seconds(value / 1e6),
         (_, Some(value)) => seconds(value / 1e3),
     }
@@ -294,6 +299,11 @@ fn notes(result: &ComparisonResult) -> Vec<String> {
         ComparisonKind::Stored => notes.push(
             "applies to these runs: they were not measured in turn, so a change of the machine in between \
              looks like one of the server; better: prony compare URL_A URL_B"
+                .to_owned(),
+        ),
+        ComparisonKind::Searches => notes.push(
+            "applies to these searches: bounds that are apart are a difference, of the servers or of the machine in \
+             between; bounds that overlap don't show that there is none"
                 .to_owned(),
         ),
         ComparisonKind::TooFewRuns => notes.push(

@@ -127,6 +127,7 @@ fn study() -> Study {
         words: "GET /".to_owned(),
     });
     let comparisons = (1..CELLS).map(|b| ComparisonSpec {
+        kind: LoadKind::Run,
         title: "the next".to_owned(),
         a: 0,
         b,

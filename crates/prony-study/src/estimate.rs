@@ -15,7 +15,7 @@ pub struct Estimate {
     pub loads: Duration,
     /// Between runs.
     pub pauses: Duration,
-    /// Runs whose length is not known: by a number of requests in a closed loop, probes, commands.
+    /// Runs whose length is not known: by a number of requests in a closed loop, probes, commands, searches.
     pub unknown: usize,
     /// How often a target is started; how long that takes is its own.
     pub starts: usize,

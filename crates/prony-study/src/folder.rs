@@ -24,6 +24,10 @@ const RUNS: &str = "runs";
 const FAILED: &str = "failed";
 /// Results of invalid runs that were made again: `retried/0007-r2-kv.1.json` is of the first attempt.
 const RETRIED: &str = "retried";
+/// Searches for a capacity that were stopped, or whose target died: `partial/0007-r2-kv.1.json` is the first attempt.
+const PARTIAL: &str = "partial";
+/// Files of one run there: a later one takes the place of the last.
+const PARTIAL_MAX: usize = 20;
 /// What targets wrote.
 const LOGS: &str = "logs";
 /// What marks a file that is not whole yet.
@@ -164,7 +168,7 @@ impl Folder {
         } else {
             folder.refuse_foreign()?;
         }
-        for name in [RUNS, RETRIED, FAILED, LOGS] {
+        for name in [RUNS, RETRIED, FAILED, PARTIAL, LOGS] {
             let part = folder.path.join(name);
             fs::create_dir_all(&part).map_err(failed("make the folder", &part))?;
         }
@@ -230,7 +234,13 @@ impl Folder {
     /// Keeps the result of an attempt at `step`, which stays to be made.
     pub fn store_retried(&self, step: &Step, text: &str) -> Result<(), FolderError> {
         let attempt = retried_files(&self.path, step).len() + 1;
-        self.write(&retried_file(step, attempt), text)
+        self.write(&attempt_file(RETRIED, step, attempt), text)
+    }
+
+    /// Keeps what an attempt at `step` found that came to no result.
+    pub fn store_partial(&self, step: &Step, text: &str) -> Result<(), FolderError> {
+        let attempt = (partial_files(&self.path, step).len() + 1).min(PARTIAL_MAX);
+        self.write(&attempt_file(PARTIAL, step, attempt), text)
     }
 
     /// Attempts at runs of the cell `cell` that were, or are to be, made again.
@@ -291,8 +301,9 @@ impl Folder {
     /// Removes every result of `known`, and nothing else.
     fn remove(&self, known: &Schedule) -> Result<(), FolderError> {
         for step in &known.steps {
-            let retried = retried_files(&self.path, step).into_iter().map(|file| self.path.join(file));
-            for file in [self.path.join(&step.file), self.failure_file(step)].into_iter().chain(retried) {
+            let attempts = retried_files(&self.path, step).into_iter().chain(partial_files(&self.path, step));
+            let attempts = attempts.map(|file| self.path.join(file));
+            for file in [self.path.join(&step.file), self.failure_file(step)].into_iter().chain(attempts) {
                 match fs::remove_file(&file) {
                     Err(error) if error.kind() != io::ErrorKind::NotFound => {
                         return Err(failed("remove", &file)(error));
@@ -312,7 +323,7 @@ impl Folder {
             // What an earlier prony may have left that was killed before it wrote the schedule.
             name == STUDY
                 || name.ends_with(TEMPORARY)
-                || ([RUNS, RETRIED, FAILED, LOGS].contains(&&*name) && is_empty())
+                || ([RUNS, RETRIED, FAILED, PARTIAL, LOGS].contains(&&*name) && is_empty())
         };
         if entries.flatten().all(is_ours) {
             Ok(())
@@ -323,7 +334,7 @@ impl Folder {
 
     /// Removes what was not whole when a prony was killed. Only its own names look so.
     fn clear_temporary(&self) {
-        for part in ["", RUNS, RETRIED, FAILED] {
+        for part in ["", RUNS, RETRIED, FAILED, PARTIAL] {
             for entry in fs::read_dir(self.path.join(part)).into_iter().flatten().flatten() {
                 let name = entry.file_name().to_string_lossy().into_owned();
                 if name.starts_with('.') && name.ends_with(TEMPORARY) {
@@ -350,13 +361,19 @@ pub fn failures(path: &Path, schedule: &Schedule) -> Vec<StudyFailure> {
 
 /// The attempts at `step` in the folder `path` that were made again, in the order of time.
 pub(crate) fn retried_files(path: &Path, step: &Step) -> Vec<String> {
-    let files = (1..=RETRIES_MAX as usize).map(|attempt| retried_file(step, attempt));
+    let files = (1..=RETRIES_MAX as usize).map(|attempt| attempt_file(RETRIED, step, attempt));
     files.take_while(|file| path.join(file).exists()).collect()
 }
 
-fn retried_file(step: &Step, attempt: usize) -> String {
+/// What was found of `step` in the folder `path` by searches that came to no result, in the order of time.
+pub(crate) fn partial_files(path: &Path, step: &Step) -> Vec<String> {
+    let files = (1..=PARTIAL_MAX).map(|attempt| attempt_file(PARTIAL, step, attempt));
+    files.take_while(|file| path.join(file).exists()).collect()
+}
+
+fn attempt_file(folder: &str, step: &Step, attempt: usize) -> String {
     let name = Path::new(&step.file).file_stem().unwrap_or_default().to_string_lossy();
-    format!("{RETRIED}/{name}.{attempt}.json")
+    format!("{folder}/{name}.{attempt}.json")
 }
 
 fn failure_file(folder: &Path, step: &Step) -> PathBuf {

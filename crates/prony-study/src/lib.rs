@@ -34,11 +34,11 @@ pub use calibrate::{
     CALIBRATION_PAUSE, CalibrationOptions, CalibrationStep, NOISE_BLOCKS, NoiseBlocks, NullServerUse,
     calibration_load, calibration_noise, calibration_point, calibration_steps, noise_step,
 };
-pub use capacity::{LiveCapacity, LiveScaling, Objectives, TrialPlan, TrialRunner};
+pub use capacity::{CapacityOptions, LiveCapacity, LiveScaling, Objectives, TrialPlan, TrialRunner};
 pub use compare::{
     Block, BlockPair, CellPair, ComparisonCondition, DIFFERENCES_LISTED_MAX, IncomparableRuns, LEAST_BLOCK,
-    LeftOut, LiveComparison, LiveError, Question, RunLoad, SoFar, StoredQuestion, StoredRun, StudyPair,
-    compare_stored, estimate, evaluate, so_far,
+    LeftOut, LiveComparison, LiveError, Question, RunLoad, SoFar, StoredQuestion, StoredRun, StoredSearch,
+    StudyPair, compare_searches, compare_stored, estimate, evaluate, so_far,
 };
 pub use estimate::Estimate;
 pub use execute::{Executed, StudyEvent, execute};

@@ -9,6 +9,8 @@ use prony_model::{
     Threshold, TlsChoices,
 };
 
+use crate::capacity::CapacityOptions;
+
 /// A study. Indices (`usize`) of targets and cells are into its own lists.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Study {
@@ -62,7 +64,7 @@ impl Study {
     pub fn agents(&self) -> Vec<&RunAgents> {
         let choices = self.cells.iter().filter_map(|cell| match &cell.load {
             CellLoad::Run { agents, .. } => agents.as_ref(),
-            CellLoad::Probe { .. } | CellLoad::Exec { .. } => None,
+            CellLoad::Probe { .. } | CellLoad::Exec { .. } | CellLoad::Capacity { .. } => None,
         });
         choices.collect::<BTreeSet<_>>().into_iter().collect()
     }
@@ -238,6 +240,17 @@ pub enum CellLoad {
         /// How it is timed.
         plan: Box<ExecPlan>,
     },
+    /// A search for what the target carries.
+    Capacity {
+        /// On this URL.
+        url: Template,
+        /// What each trial does, an open loop of any rate and length.
+        options: Box<RunOptions>,
+        /// Whether trials are set against this machine's calibration.
+        calibration: bool,
+        /// What is searched for.
+        search: Box<CapacityOptions>,
+    },
 }
 
 impl CellLoad {
@@ -247,13 +260,16 @@ impl CellLoad {
             Self::Run { .. } => LoadKind::Run,
             Self::Probe { .. } => LoadKind::Probe,
             Self::Exec { .. } => LoadKind::Exec,
+            Self::Capacity { .. } => LoadKind::Capacity,
         }
     }
 }
 
-/// B against A, both cells of runs.
+/// B against A, both cells of runs or both of searches.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ComparisonSpec {
+    /// Runs or searches.
+    pub kind: LoadKind,
     /// What is asked, in words.
     pub title: String,
     /// What B is compared with.

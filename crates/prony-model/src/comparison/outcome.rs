@@ -17,6 +17,8 @@ pub enum ComparisonOutcome {
     SlowerSizeUncertain,
     /// Neither by as much as the margin.
     NoDifference,
+    /// The bounds of both overlap: there may be a difference, and none was seen.
+    NoDifferenceSeen,
     /// The differences vary too much for these pairs.
     TooNoisy {
         /// The least change that this many pairs would usually find; null where that is not known.
@@ -38,6 +40,7 @@ impl ComparisonOutcome {
             Self::Faster | Self::FasterSizeUncertain => "faster",
             Self::Slower | Self::SlowerSizeUncertain => "slower",
             Self::NoDifference => "no difference",
+            Self::NoDifferenceSeen => "no difference seen",
             Self::TooNoisy { .. } => "too noisy",
             Self::NoVerdict { .. } => "no verdict",
         }

@@ -86,11 +86,14 @@ pub enum StudyMetric {
     /// Median time of a whole probe, ms.
     #[serde(rename = "probe")]
     Probe,
+    /// The rate that a server carries while every objective is met, by a search; per second.
+    #[serde(rename = "capacity")]
+    Capacity,
 }
 
 impl StudyMetric {
     /// Every metric, in the order of reports.
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 27] = [
         Self::Rate,
         Self::Success,
         Self::Mean,
@@ -117,6 +120,7 @@ impl StudyMetric {
         Self::Server,
         Self::Transfer,
         Self::Probe,
+        Self::Capacity,
     ];
 
     /// The stable name, as in JSON and in study files.
@@ -148,13 +152,14 @@ impl StudyMetric {
             Self::Server => "server",
             Self::Transfer => "transfer",
             Self::Probe => "probe",
+            Self::Capacity => "capacity",
         }
     }
 
     /// The unit of its values: `per_s`, `ms`, `µs`, `s`, `share` (0..1) or `MiB`.
     pub fn unit(self) -> &'static str {
         match self {
-            Self::Rate => "per_s",
+            Self::Rate | Self::Capacity => "per_s",
             Self::Success | Self::StartUp => "share",
             Self::Total => "s",
             Self::CpuPerRequest => "µs",
@@ -165,7 +170,7 @@ impl StudyMetric {
 
     /// Whether more of it is better.
     pub fn is_better_high(self) -> bool {
-        matches!(self, Self::Rate | Self::Success)
+        matches!(self, Self::Rate | Self::Success | Self::Capacity)
     }
 
     /// Whether it is what the server used, which others on its cores hardly change.
@@ -180,6 +185,7 @@ impl StudyMetric {
                 LoadKind::Exec
             }
             Self::Dns | Self::Tcp | Self::Server | Self::Transfer | Self::Probe => LoadKind::Probe,
+            Self::Capacity => LoadKind::Capacity,
             _ => LoadKind::Run,
         }
     }

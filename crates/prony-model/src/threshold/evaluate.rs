@@ -60,12 +60,16 @@ impl Threshold {
     pub fn of_reading(&self, reading: &Reading) -> (ThresholdOutcome, Option<String>) {
         let Some(bound) = self.bound_in_unit() else { return (ThresholdOutcome::Undecided, None) };
         let met_if = |is_met| if is_met { ThresholdOutcome::Met } else { ThresholdOutcome::Missed };
-        let above = reading.withheld.as_ref().and_then(|note| note.above_ms);
+        let above = reading.above.or(reading.withheld.as_ref().and_then(|note| note.above_ms));
         match (reading.value, above) {
             (Some(value), _) => (met_if(self.operator.holds(value, bound)), None),
             (None, Some(above)) if above >= bound => match self.operator {
                 Operator::Below | Operator::AtMost | Operator::Equal => (ThresholdOutcome::Missed, None),
                 Operator::Above | Operator::AtLeast | Operator::Unequal => (ThresholdOutcome::Met, None),
+            },
+            (None, _) if reading.below.is_some_and(|below| below <= bound) => match self.operator {
+                Operator::Above | Operator::AtLeast | Operator::Equal => (ThresholdOutcome::Missed, None),
+                Operator::Below | Operator::AtMost | Operator::Unequal => (ThresholdOutcome::Met, None),
             },
             (None, _) => {
                 let reason = reading.withheld.as_ref().map(|note| note.reason.clone());

@@ -29,7 +29,7 @@ pub enum Figure {
     Step(StepName, StepFigure),
     /// `stage.spike.response.p99`, `stage.2.success`: of one stage, by its name or its number from 1.
     Stage(StepName, StepFigure),
-    /// `wall`, `dns`, …: of a command or a probe, in studies.
+    /// `wall`, `dns`, `capacity`, …: of a command, a probe or a search, in studies.
     Other(StudyMetric),
 }
 
@@ -202,6 +202,9 @@ impl Figure {
             Self::Status(status) => format!("answers with status {status}, as a share of all answers"),
             Self::Step(name, figure) => format!("{figure} of the step {}", name.as_str()),
             Self::Stage(name, figure) => format!("{figure} of the stage {}", name.as_str()),
+            Self::Other(StudyMetric::Capacity) => {
+                "the rate that a server carries, by a search in a study".to_owned()
+            }
             Self::Other(metric) => format!("{} of a {}", metric.name(), kind_name(metric.kind())),
         }
     }
@@ -254,6 +257,7 @@ fn kind_name(kind: LoadKind) -> &'static str {
         LoadKind::Run => "run",
         LoadKind::Probe => "probe",
         LoadKind::Exec => "command",
+        LoadKind::Capacity => "search",
     }
 }
 

@@ -10,10 +10,14 @@ pub struct Reading {
     pub value: Option<f64>,
     /// Its precision, from within the run.
     pub interval: Option<Interval>,
-    /// Requests or executions behind it.
+    /// Requests, executions or trials behind it.
     pub samples: u64,
     /// Why there is no value.
     pub withheld: Option<QuantileNote>,
+    /// What it is at least, where only that is known: a server carried every rate that could be tried.
+    pub above: Option<f64>,
+    /// What it is below, where only that is known: a server carried not even the least rate that was tried.
+    pub below: Option<f64>,
     /// Whether the client made it, so that it supports no number of all runs together either.
     pub is_of_client: bool,
 }

@@ -21,11 +21,11 @@ type Series = (usize, &'static str, fn(&TrialTimes) -> Option<f64>);
 const SERIES: [Series; 3] =
     [(2, "p50", |times| times.p50_ms), (0, "p99", |times| times.p99_ms), (1, "max", |times| times.max_ms)];
 
-/// The chart; `None` where nothing can be drawn.
-pub(super) fn chart(result: &CapacityResult) -> Option<String> {
+/// The chart, whose id begins with `id`; `None` where nothing can be drawn.
+pub(super) fn chart(result: &CapacityResult, id: &str) -> Option<String> {
     match result.method.varied {
-        Varied::Rate => times(result),
-        Varied::Users => users(result),
+        Varied::Rate => times(result, id),
+        Varied::Users => users(result, id),
     }
 }
 
@@ -37,7 +37,7 @@ pub(super) fn legend(result: &CapacityResult) -> Vec<(usize, String)> {
     }
 }
 
-fn times(result: &CapacityResult) -> Option<String> {
+fn times(result: &CapacityResult, id: &str) -> Option<String> {
     let loads = || result.trials.iter().map(|trial| trial.rate_per_s).chain(result.peak_per_s);
     let all_times =
         || result.trials.iter().flat_map(|trial| SERIES.iter().filter_map(|(_, _, of)| of(&trial.response)));
@@ -80,7 +80,7 @@ fn times(result: &CapacityResult) -> Option<String> {
         result.trials.len()
     );
     Some(plot.drawing.finish(
-        "chart-capacity-drawing",
+        &format!("{id}-drawing"),
         "wide",
         "Response times against the offered load",
         &description,
@@ -151,7 +151,7 @@ fn medians(result: &CapacityResult, of: impl Fn(&CapacityTrial) -> Option<f64>) 
 }
 
 /// The rate against the number of users, and the law.
-fn users(result: &CapacityResult) -> Option<String> {
+fn users(result: &CapacityResult, id: &str) -> Option<String> {
     let trials: Vec<(f64, &CapacityTrial)> =
         result.trials.iter().filter_map(|trial| Some((f64::from(trial.users?), trial))).collect();
     let fit = result.scaling.as_ref().and_then(|scaling| scaling.fit.as_ref());
@@ -187,7 +187,7 @@ fn users(result: &CapacityResult) -> Option<String> {
     let description =
         format!("Rates of {} trials against the number of users. {}", trials.len(), facts::answer(result).1);
     Some(plot.drawing.finish(
-        "chart-capacity-drawing",
+        &format!("{id}-drawing"),
         "wide",
         "Rate against the number of users",
         &description,

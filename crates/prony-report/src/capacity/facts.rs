@@ -1,8 +1,8 @@
 //! The sentences of the report.
 
 use prony_model::{
-    CapacityOutcome, CapacityResult, CapacityTrial, Confirmation, LimiterKind, Scaling, ScalingFigure,
-    ScalingFit, TrialOutcome, TrialPurpose, TrialTimes, Varied,
+    CapacityOutcome, CapacityResult, CapacityTrial, Confirmation, Scaling, ScalingFigure, ScalingFit,
+    TrialOutcome, TrialPurpose, TrialTimes, Varied,
 };
 
 use crate::number::{cell, count, plural, rate, rough_percent, seconds, significant};
@@ -52,7 +52,7 @@ fn unit(result: &CapacityResult) -> &'static str {
 }
 
 /// The answer: a word and a sentence.
-pub(super) fn answer(result: &CapacityResult) -> (&'static str, String) {
+pub(crate) fn answer(result: &CapacityResult) -> (&'static str, String) {
     let unit = unit(result);
     match &result.outcome {
         CapacityOutcome::Between { estimate_per_s, lower_per_s, upper_per_s, .. } => (
@@ -82,7 +82,7 @@ pub(super) fn answer(result: &CapacityResult) -> (&'static str, String) {
 }
 
 /// What the bounds rest on.
-pub(super) fn basis(result: &CapacityResult) -> Option<String> {
+pub(crate) fn basis(result: &CapacityResult) -> Option<String> {
     let confirmed = |confirmation: Confirmation| match confirmation {
         Confirmation::Confirmed { rate_per_s, measured_s } => {
             format!("{} /s held for {}", rate(rate_per_s), length(measured_s))
@@ -107,9 +107,7 @@ pub(super) fn basis(result: &CapacityResult) -> Option<String> {
 /// What limits the server beyond its capacity.
 pub(super) fn limiter(result: &CapacityResult) -> Option<String> {
     let trial = result.limiting_trial()?;
-    // A load that was answered late, but whole, says nothing about what limits the server.
-    let says_nothing = [LimiterKind::ChosenRate, LimiterKind::Unknown];
-    let limiter = trial.limiter.as_ref().filter(|limiter| !says_nothing.contains(&limiter.kind))?;
+    let limiter = result.limiter()?;
     Some(format!("{} (at {} /s)", limiter.sentence, rate(trial.rate_per_s)))
 }
 

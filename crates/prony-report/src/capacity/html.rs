@@ -49,8 +49,8 @@ pub fn html(result: &CapacityResult) -> String {
         circumstances: facts::manner(result).join(" · "),
         facts: lines.into_iter().flatten().collect(),
         charts: "The chart",
-        figure: figure(result),
-        trials: trials(result),
+        figure: figure(result, "chart-capacity"),
+        trials: trials(result, "trial"),
         findings: result.findings.iter().map(|finding| (severity(finding.severity), finding)).collect(),
         notes: &result.notes,
         machine: machine_table("The machine, as the first load found it", &result.environment),
@@ -58,8 +58,8 @@ pub fn html(result: &CapacityResult) -> String {
     page.to_string()
 }
 
-fn figure(result: &CapacityResult) -> Option<Figure> {
-    let drawing = chart::chart(result)?;
+fn figure(result: &CapacityResult, id: &str) -> Option<Figure> {
+    let drawing = chart::chart(result, id)?;
     let (answer, sentence) = facts::answer(result);
     let caption = match result.method.varied {
         prony_model::Varied::Rate => {
@@ -84,7 +84,7 @@ fn figure(result: &CapacityResult) -> Option<Figure> {
         table.row(&place.to_string(), facts::offered(trial), cells);
     }
     Some(Figure {
-        id: "chart-capacity".to_owned(),
+        id: id.to_owned(),
         title: format!("{answer}: {sentence}"),
         caption: caption.to_owned(),
         legend: chart::legend(result),
@@ -94,11 +94,18 @@ fn figure(result: &CapacityResult) -> Option<Figure> {
     })
 }
 
+/// The chart of one search of several, called `name`, with every trial; `id` is the page's only one.
+pub(crate) fn named_figure(result: &CapacityResult, id: &str, name: &str) -> Option<Figure> {
+    let figure = figure(result, id)?;
+    let title = format!("{name}: {}", figure.title);
+    Some(Figure { title, table: trials(result, &format!("{id}-trial")), ..figure })
+}
+
 /// Every trial and why it came out as it did.
-fn trials(result: &CapacityResult) -> Table {
+fn trials(result: &CapacityResult, id: &str) -> Table {
     let mut columns = vec![numbers("offered", COLUMNS[0]), words("outcome", "outcome"), words("why", "why")];
     columns.extend(COLUMNS[1..].iter().map(|heading| numbers(heading, heading)));
-    let mut table = Table::new("trial", "Trials in the order of time", "trial", columns);
+    let mut table = Table::new(id, "Trials in the order of time", "trial", columns);
     for (place, trial) in result.trials.iter().enumerate() {
         let [offered, others @ ..] = facts::cells(trial);
         let number = (place + 1).to_string();

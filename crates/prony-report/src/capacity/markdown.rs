@@ -17,7 +17,22 @@ pub fn markdown(result: &CapacityResult) -> String {
         // Writing to a `String` can't fail, here and below.
         let _ = write!(text, "\n- {}", escaped(&line));
     }
-    let _ = writeln!(text, "\n\n| | {} | |", COLUMNS.join(" | "));
+    text.push_str("\n\n");
+    text.push_str(&trials_table(result));
+    if !result.findings.is_empty() || !result.notes.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(&findings(&result.findings));
+    for note in &result.notes {
+        let _ = writeln!(text, "- {}", escaped(note));
+    }
+    text
+}
+
+/// Every trial and why it came out as it did.
+pub(crate) fn trials_table(result: &CapacityResult) -> String {
+    let mut text = String::new();
+    let _ = writeln!(text, "| | {} | |", COLUMNS.join(" | "));
     let _ = writeln!(text, "|:--|{}:--|", "--:|".repeat(COLUMNS.len()));
     for trial in &result.trials {
         let _ = writeln!(
@@ -27,13 +42,6 @@ pub fn markdown(result: &CapacityResult) -> String {
             facts::cells(trial).join(" | "),
             escaped(&facts::why(trial))
         );
-    }
-    if !result.findings.is_empty() || !result.notes.is_empty() {
-        text.push('\n');
-    }
-    text.push_str(&findings(&result.findings));
-    for note in &result.notes {
-        let _ = writeln!(text, "- {}", escaped(note));
     }
     text
 }

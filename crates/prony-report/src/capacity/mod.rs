@@ -9,6 +9,9 @@ mod markdown;
 mod text;
 
 pub use facts::trial_line;
+pub(crate) use facts::{answer, basis};
 pub use html::html;
+pub(crate) use html::named_figure;
 pub use markdown::markdown;
+pub(crate) use markdown::trials_table;
 pub use text::text;

@@ -158,13 +158,14 @@ pub(super) fn columns(kind: LoadKind, full: bool) -> Vec<Column> {
             M::ServerMemory,
         ],
         (LoadKind::Probe, _) => &[M::Dns, M::Tcp, M::Server, M::Transfer, M::Probe, M::Success],
+        (LoadKind::Capacity, _) => &[M::Capacity],
         (LoadKind::Exec, false) => &[M::Wall, M::User, M::System, M::StartUp],
         (LoadKind::Exec, true) => &[M::WallMean, M::Wall, M::User, M::System, M::StartUp, M::Memory],
     };
     let mut columns = vec![Column::Runs];
     for &metric in metrics {
         columns.push(Column::Value(metric));
-        if !full && matches!(metric, M::Rate | M::Wall | M::Probe) {
+        if !full && matches!(metric, M::Rate | M::Wall | M::Probe | M::Capacity) {
             columns.push(Column::Half(metric));
         }
     }

@@ -2,10 +2,12 @@
 
 use std::fmt::Write as _;
 
-use prony_model::{StudyCell, StudyFigure, StudyResult, StudyRun, StudyScenario, StudyThreshold, Verdict};
+use prony_model::{StudyCell, StudyFigure, StudyResult, StudyRun, StudyThreshold, Verdict};
 
 use super::facts::{self, Column, Group};
-use super::sessions;
+use super::searches;
+use super::sessions::{self, Part};
+use crate::capacity;
 use crate::clean::clean;
 use crate::compare;
 use crate::facts::verdict_word;
@@ -97,9 +99,12 @@ fn table(group: &Group) -> String {
         let cells: Vec<String> = columns.iter().map(|column| full(*column, cell)).collect();
         let _ = writeln!(text, "| {} | {} |", escaped(&cell.name), cells.join(" | "));
     }
-    for (cell, found) in sessions::of_cells(group.cells.iter().copied()) {
-        text.push_str(&steps(cell, found));
+    for cell in &group.cells {
+        for part in sessions::parts(cell) {
+            text.push_str(&parts_of(cell, &part));
+        }
     }
+    text.push_str(&searches_of(&group.cells));
     let failures = group.cells.iter().filter_map(|cell| facts::failures(cell));
     let failures = failures.map(|failures| format!("failed in {failures}"));
     let limiters = group.cells.iter().filter_map(|cell| Some((cell, facts::limiter(cell)?)));
@@ -114,24 +119,37 @@ fn table(group: &Group) -> String {
     text
 }
 
-/// Steps and flows of one cell.
-fn steps(cell: &StudyCell, found: &StudyScenario) -> String {
+/// Every search with its trials, which are shown on demand.
+fn searches_of(cells: &[&StudyCell]) -> String {
+    let mut text = String::new();
+    for cell in cells {
+        for (search, line) in cell.searches.iter().zip(searches::lines(cell)) {
+            let trials = capacity::trials_table(&search.result);
+            let _ = write!(text, "\n**{}** {}\n", escaped(&cell.name), escaped(&line));
+            let _ = write!(text, "\n<details><summary>Every trial</summary>\n\n{trials}\n</details>\n");
+        }
+    }
+    text
+}
+
+/// Steps and flows, or the stages, of one cell.
+fn parts_of(cell: &StudyCell, part: &Part<'_>) -> String {
     let headings: Vec<&str> = sessions::COLUMNS.iter().map(|(_, heading, ..)| *heading).collect();
     let sides = "--:|".repeat(headings.len() + 3);
-    let mut text = format!("\n{}: {}\n", escaped(&cell.name), sessions::sessions(found));
+    let mut text = format!("\n{}: {}\n", escaped(&cell.name), part.summary);
     let _ = write!(text, "\n| ms | {} | success | n | failed |\n|:--|{sides}\n", headings.join(" | "));
     let full = |figure: Option<&StudyFigure>| {
         let value = figure.and_then(|figure| Some(facts::bare(figure.metric, figure.value?)));
         let below = figure.and_then(spread).unwrap_or_default();
         format!("{}{below}", value.unwrap_or_else(facts::dash))
     };
-    for row in sessions::rows(found) {
+    for row in &part.rows {
         let times = sessions::COLUMNS.iter().map(|(.., time, metric)| full(row.figure(*time, *metric)));
         let cells: Vec<String> =
             times.chain([full(row.success), count(row.done), count(row.failed)]).collect();
         let _ = writeln!(text, "| {} | {} |", escaped(&row.name), cells.join(" | "));
     }
-    let notes = sessions::notes(found);
+    let notes = sessions::notes(&part.rows);
     if !notes.is_empty() {
         text.push('\n');
     }

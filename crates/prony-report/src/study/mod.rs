@@ -4,6 +4,7 @@
 mod facts;
 mod html;
 mod markdown;
+mod searches;
 mod sessions;
 mod text;
 

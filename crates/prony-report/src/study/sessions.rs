@@ -1,9 +1,9 @@
-//! Steps and flows of a cell whose load is a scenario: rows that every report of a study shows.
+//! Parts of a load: steps and flows of a scenario, and stages, as rows that every report of a study shows.
 
-use prony_model::{StudyCell, StudyFigure, StudyFlow, StudyMetric, StudyScenario, StudyStep};
+use prony_model::{StudyCell, StudyFigure, StudyFlow, StudyMetric, StudyScenario, StudyStage, StudyStep};
 
 use super::facts;
-use crate::number::{count, plural};
+use crate::number::{count, plural, rate, seconds};
 
 /// A time of a row, and which of its numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,12 +23,43 @@ pub(super) const COLUMNS: [(&str, &str, Time, StudyMetric); 6] = [
     ("service-p99", "service p99", Time::Service, StudyMetric::P99),
 ];
 
-/// One step, one flow, or one flow without its think times.
+/// What the load of a cell has several of.
+pub(super) struct Part<'a> {
+    /// `steps` or `stages`: of the ids of a page.
+    pub(super) id: &'static str,
+    /// One of them, `step`, and all of them: `Steps`.
+    pub(super) one: &'static str,
+    pub(super) many: &'static str,
+    /// What is to be known of all.
+    pub(super) summary: String,
+    pub(super) rows: Vec<Row<'a>>,
+}
+
+/// The parts of the load of `cell`.
+pub(super) fn parts(cell: &StudyCell) -> Vec<Part<'_>> {
+    let stages = (!cell.stages.is_empty()).then(|| Part {
+        id: "stages",
+        one: "stage",
+        many: "Stages",
+        summary: plural(cell.stages.len() as u64, "stage"),
+        rows: cell.stages.iter().map(Row::of_stage).collect(),
+    });
+    let steps = cell.scenario.as_ref().map(|found| Part {
+        id: "steps",
+        one: "step",
+        many: "Steps",
+        summary: sessions(found),
+        rows: rows(found),
+    });
+    stages.into_iter().chain(steps).collect()
+}
+
+/// One stage, one step, one flow, or one flow without its think times.
 pub(super) struct Row<'a> {
-    /// `login`, `= buy`, `  without think`.
+    /// `login`, `= buy`, `  without think`, `spike 400 /s`.
     pub(super) name: String,
-    /// What a step requests.
-    pub(super) request: &'a str,
+    /// What a step requests; when a stage begins, and what came of its rate.
+    pub(super) about: String,
     response: &'a [StudyFigure],
     service: &'a [StudyFigure],
     pub(super) success: Option<&'a StudyFigure>,
@@ -49,7 +80,7 @@ impl<'a> Row<'a> {
     fn of_step(step: &'a StudyStep) -> Self {
         Self {
             name: step.name.clone(),
-            request: &step.request,
+            about: step.request.clone(),
             response: &step.response,
             service: &step.service,
             success: step.success.as_ref(),
@@ -58,11 +89,26 @@ impl<'a> Row<'a> {
         }
     }
 
+    fn of_stage(stage: &'a StudyStage) -> Self {
+        let asked = stage.asked_per_s.map(|asked| format!(" {} /s", rate(asked))).unwrap_or_default();
+        let good = stage.rate.as_ref().and_then(|figure| figure.value);
+        let good = good.map(|good| format!(", {} good /s", rate(good))).unwrap_or_default();
+        Self {
+            name: format!("{}{asked}", stage.name),
+            about: format!("from {}{good}", seconds(stage.from_s)),
+            response: &stage.response,
+            service: &stage.service,
+            success: stage.success.as_ref(),
+            done: stage.done,
+            failed: stage.intended.saturating_sub(stage.done),
+        }
+    }
+
     fn of_flow(flow: &'a StudyFlow, name: String, time: &'a [StudyFigure]) -> Self {
         let sessions = flow.sessions;
         Self {
             name,
-            request: "",
+            about: String::new(),
             response: time,
             service: &[],
             success: flow.success.as_ref(),
@@ -73,7 +119,7 @@ impl<'a> Row<'a> {
 }
 
 /// A row for each step, and two for each flow of several.
-pub(super) fn rows(found: &StudyScenario) -> Vec<Row<'_>> {
+fn rows(found: &StudyScenario) -> Vec<Row<'_>> {
     let mut rows = Vec::new();
     for flow in &found.flows {
         let steps: Vec<&StudyStep> = found.steps.iter().filter(|step| step.flow == flow.name).collect();
@@ -87,7 +133,7 @@ pub(super) fn rows(found: &StudyScenario) -> Vec<Row<'_>> {
 }
 
 /// What became of the sessions of all valid runs.
-pub(super) fn sessions(found: &StudyScenario) -> String {
+fn sessions(found: &StudyScenario) -> String {
     let sessions = found.sessions;
     let mut parts =
         vec![plural(sessions.begun, "session"), format!("{} completed", count(sessions.completed))];
@@ -99,18 +145,10 @@ pub(super) fn sessions(found: &StudyScenario) -> String {
     parts.join(", ")
 }
 
-/// The cells whose loads are scenarios.
-pub(super) fn of_cells<'a>(
-    cells: impl IntoIterator<Item = &'a StudyCell>,
-) -> impl Iterator<Item = (&'a StudyCell, &'a StudyScenario)> {
-    cells.into_iter().filter_map(|cell| Some((cell, cell.scenario.as_ref()?)))
-}
-
 /// Why numbers of the rows have no value or no interval: each reason once, with the rows.
-pub(super) fn notes(found: &StudyScenario) -> Vec<String> {
+pub(super) fn notes(rows: &[Row<'_>]) -> Vec<String> {
     let mut seen: Vec<(&str, Vec<&str>)> = Vec::new();
-    let rows = rows(found);
-    for row in &rows {
+    for row in rows {
         let times = COLUMNS.iter().filter_map(|(.., time, metric)| row.figure(*time, *metric));
         // An interval of the median is what one looks for; what is withheld is a dash that needs its reason.
         let notes = times.filter(|figure| figure.value.is_none() || figure.metric == StudyMetric::P50);

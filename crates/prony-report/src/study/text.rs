@@ -2,12 +2,13 @@
 //! published figures, then why to doubt.
 
 use prony_model::{
-    Severity, StudyCell, StudyFailure, StudyFigure, StudyFinding, StudyMetric, StudyResult, StudyScenario,
-    ThresholdOutcome, Verdict,
+    Severity, StudyCell, StudyFailure, StudyFigure, StudyFinding, StudyMetric, StudyResult, ThresholdOutcome,
+    Verdict,
 };
 
 use super::facts::{self, Column, Group};
-use super::sessions::{self, Row, Time};
+use super::searches;
+use super::sessions::{self, Part, Row, Time};
 use crate::facts::verdict_word;
 use crate::number::{count, plural};
 use crate::page::{Colour, Page};
@@ -145,8 +146,13 @@ fn table(page: &mut Page, group: &Group) {
             }
         }
     }
-    for (cell, found) in sessions::of_cells(group.cells.iter().copied()) {
-        steps(page, cell, found);
+    for cell in &group.cells {
+        for part in sessions::parts(cell) {
+            parts_of(page, cell, &part);
+        }
+        for line in searches::lines(cell) {
+            page.labelled("search", None, &format!("{}: {line}", cell.name));
+        }
     }
     for (cell, limiter) in group.cells.iter().filter_map(|cell| Some((cell, facts::limiter(cell)?))) {
         page.labelled("limiter", None, &format!("{}: {limiter}", cell.name));
@@ -159,10 +165,10 @@ fn table(page: &mut Page, group: &Group) {
     }
 }
 
-/// Steps and flows of one cell.
-fn steps(page: &mut Page, cell: &StudyCell, found: &StudyScenario) {
+/// Steps and flows, or the stages, of one cell.
+fn parts_of(page: &mut Page, cell: &StudyCell, part: &Part<'_>) {
     page.gap();
-    page.parts(&[format!("{}: {}", cell.name, sessions::sessions(found))]);
+    page.parts(&[format!("{}: {}", cell.name, part.summary)]);
     let value = |figure: Option<&StudyFigure>| {
         let figure = figure.and_then(|figure| Some(facts::bare(figure.metric, figure.value?)));
         figure.unwrap_or_else(facts::dash)
@@ -181,9 +187,9 @@ fn steps(page: &mut Page, cell: &StudyCell, found: &StudyScenario) {
         cells.extend([count(row.done), count(row.failed)]);
         (row.name.clone(), cells)
     };
-    let rows: Vec<_> = sessions::rows(found).iter().map(row).collect();
+    let rows: Vec<_> = part.rows.iter().map(row).collect();
     named_rows(page, "ms", &headings, &rows);
-    for note in sessions::notes(found) {
+    for note in sessions::notes(&part.rows) {
         page.labelled("note", None, &note);
     }
 }

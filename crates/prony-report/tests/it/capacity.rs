@@ -48,7 +48,7 @@ fn trial(purpose: TrialPurpose, rate_per_s: f64, outcome: TrialOutcome, p99_ms: 
     }
 }
 
-fn result() -> CapacityResult {
+pub(crate) fn result() -> CapacityResult {
     let run = open(&[1.0, 2.0, 3.0]);
     CapacityResult {
         format: prony_model::CAPACITY_FORMAT.to_owned(),

@@ -6,8 +6,8 @@ use prony_model::{
     ChangeInterval, CommandExit, ComparisonMethod, ComparisonOutcome, Environment, ErrorKind, Execution,
     FigureBasis, Finding, FindingCode, FindingPlace, Interval, LoadKind, Metric, MetricComparison,
     PublishedFigure, STUDY_FORMAT, STUDY_VERSION, Severity, StudyAxis, StudyCell, StudyComparison,
-    StudyFailure, StudyFigure, StudyFinding, StudyMetric, StudyResult, StudyRun, StudyTarget, StudyText,
-    ThresholdOutcome, Verdict,
+    StudyFailure, StudyFigure, StudyFinding, StudyMetric, StudyResult, StudyRun, StudyScenario, StudySearch,
+    StudyStage, StudyTarget, StudyText, ThresholdOutcome, Verdict,
 };
 use prony_report::{Style, study};
 
@@ -78,6 +78,8 @@ fn cell(names: [&str; 3], kind: LoadKind, load: &str, place: u32, figures: Vec<S
         bins: Vec::new(),
         timelines: Vec::new(),
         executions: Vec::new(),
+        searches: Vec::new(),
+        stages: Vec::new(),
         scenario: None,
         agents: None,
         retried: Vec::new(),
@@ -343,4 +345,63 @@ fn each_agent_has_a_row() {
     let stored =
         prony_model::study_from_json(&prony_model::study_to_json(&result)).expect("it is read again");
     assert_eq!(stored, result);
+}
+
+/// Two servers, one of which was searched twice and once more in vain, and a load in two stages.
+fn launch() -> StudyResult {
+    let mut result = whole();
+    result.cells.truncate(3);
+    (result.comparisons, result.thresholds, result.published) = (Vec::new(), Vec::new(), Vec::new());
+    result.findings.clear();
+    for (place, cell) in result.cells.iter_mut().take(2).enumerate() {
+        cell.kind = LoadKind::Capacity;
+        "GET /, capacity with response.p99 < 50ms".clone_into(&mut cell.load);
+        cell.key.insert("load".to_owned(), "launch".to_owned());
+        let capacity = 1_000.0 * (place + 1) as f64;
+        cell.figures = vec![StudyFigure {
+            interval: Some(Interval { low: 0.95 * capacity, high: 1.05 * capacity, indicative: false }),
+            ..figure(StudyMetric::Capacity, capacity)
+        }];
+        let search = |repeat, is_partial| StudySearch {
+            repeat,
+            file: format!("runs/{repeat}-{place}.json"),
+            is_partial,
+            result: crate::capacity::result(),
+        };
+        cell.searches = vec![search(1, false), search(2, place == 1)];
+    }
+    let stage = |name: &str, from_s: f64| StudyStage {
+        name: name.to_owned(),
+        from_s,
+        asked_per_s: Some(500.0),
+        intended: 6_000,
+        done: 5_400,
+        rate: Some(figure(StudyMetric::Rate, 450.0)),
+        success: Some(figure(StudyMetric::Success, 0.9)),
+        response: StudyScenario::TIMES.map(|metric| figure(metric, 2.5)).to_vec(),
+        service: StudyScenario::TIMES.map(|metric| figure(metric, 1.5)).to_vec(),
+    };
+    result.cells[2].stages = vec![stage("base", 0.0), stage("spike", 12.0)];
+    result
+}
+
+#[test]
+fn capacities_and_stages() {
+    check_text("study-capacity", &launch(), Style::default());
+    check("study-capacity-markdown", &study::markdown(&launch()));
+    let page = study::html(&launch());
+    for part in [
+        "<table id=\"cells-capacity\"",
+        "id=\"chart-capacity-0-0\"",
+        "id=\"chart-capacity-1-1\"",
+        "id=\"stages-2\"",
+        "450 good /s",
+        "stopped, and counts in no figure",
+        "CAPACITY 1,962 /s [1,931, 1,987]",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    let ids: Vec<&str> = page.split(" id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    let once: std::collections::BTreeSet<&str> = ids.iter().copied().collect();
+    assert_eq!(ids.len(), once.len(), "every id is the page's only one");
 }

@@ -139,6 +139,8 @@ fn empty(kind: LoadKind, pairs: &[(&str, &str)], planned: u32) -> StudyCell {
         bins: Vec::new(),
         timelines: Vec::new(),
         executions: Vec::new(),
+        searches: Vec::new(),
+        stages: Vec::new(),
         scenario: None,
         agents: None,
     }

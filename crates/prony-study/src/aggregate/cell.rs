@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use prony_model::{
-    ErrorKind, ExecResult, Execution, Figure, Finding, FindingCode, HistogramData, Load, ProbeResult,
-    Reading, RunResult, StudyCell, StudyFigure, StudyMetric, StudyRun, Timeline, Verdict, is_disturbed,
-    words::plural,
+    CapacityResult, ErrorKind, ExecResult, Execution, Figure, Finding, FindingCode, HistogramData, Load,
+    ProbeResult, Reading, RunResult, StudyCell, StudyFigure, StudyMetric, StudyRun, StudySearch, Timeline,
+    Verdict, is_disturbed, words::plural,
 };
 use prony_stats::{DecodeError, Histogram};
 
@@ -14,6 +14,7 @@ use super::distribution::{bins, curve};
 use super::figure::{CellFigure, Together, figure};
 use super::reading::{self, Readings};
 use super::scenario::ScenarioRecord;
+use super::stages::StagesRecord;
 use super::stored::{Stored, verdict_of_run};
 use super::timeline::{TIMELINES_MAX, is_kept, timeline};
 use crate::{Block, Cell, Step, Study};
@@ -36,6 +37,10 @@ pub(super) struct CellRecord {
     timelines: Vec<Timeline>,
     /// Each with the place of its run.
     executions: Vec<(u32, Execution)>,
+    /// The same.
+    searches: Vec<(u32, StudySearch)>,
+    /// Of the valid runs.
+    stages: StagesRecord,
     /// Of the valid runs.
     scenario: ScenarioRecord,
     agents: AgentsRecord,
@@ -124,6 +129,8 @@ impl CellRecord {
             statuses: BTreeMap::new(),
             timelines: Vec::new(),
             executions: Vec::new(),
+            searches: Vec::new(),
+            stages: StagesRecord::default(),
             scenario: ScenarioRecord::default(),
             agents: AgentsRecord::default(),
         }
@@ -140,6 +147,7 @@ impl CellRecord {
             }
             Stored::Probe(result) => self.add_probe(&mut record, result),
             Stored::Exec(result) => self.add_exec(&mut record, result),
+            Stored::Capacity(result) => self.add_search(&mut record, result),
         }
         self.keep(record);
         Ok(())
@@ -185,6 +193,7 @@ impl CellRecord {
         }
         if record.is_valid() {
             self.scenario.add(result, record.summary.repeat, self.repeats)?;
+            self.stages.add(result)?;
         }
         // The tail that a client made itself is in its whole distribution: only its figures below it count.
         if record.is_valid() && !result.has_client_tail() {
@@ -225,11 +234,24 @@ impl CellRecord {
         );
     }
 
+    fn add_search(&mut self, record: &mut RunRecord, result: &CapacityResult) {
+        record.readings = reading::of_capacity(result);
+        record.summary.requests = result.trials.len() as u64;
+        record.summary.failed = record.summary.requests - result.counted_trials();
+        record.summary.limiter = result.limiter().cloned();
+        let (repeat, file) = (record.summary.repeat, record.summary.file.clone());
+        if is_kept(repeat, self.repeats, StudySearch::KEPT_MAX) {
+            let search = StudySearch { repeat, file, is_partial: false, result: result.clone() };
+            self.searches.push((record.summary.place, search));
+        }
+    }
+
     /// Puts everything in the order of time.
     pub(super) fn sort(&mut self) {
         self.runs.sort_by_key(|run| run.summary.place);
         self.timelines.sort_by_key(|timeline| timeline.repeat);
         self.executions.sort_by_key(|(place, _)| *place);
+        self.searches.sort_by_key(|(place, _)| *place);
         self.agents.sort();
     }
 
@@ -249,6 +271,11 @@ impl CellRecord {
     pub(super) fn figure(&self, of: Figure) -> Option<CellFigure> {
         if let Figure::Step(name, step) = of
             && let Some(found) = self.scenario.figure(name, step)
+        {
+            return Some(found);
+        }
+        if let Figure::Stage(name, stage) = of
+            && let Some(found) = self.stages.figure(name, stage)
         {
             return Some(found);
         }
@@ -284,6 +311,8 @@ impl CellRecord {
             bins: bins(&self.response),
             timelines: self.timelines.clone(),
             executions: self.executions.iter().map(|(_, execution)| *execution).collect(),
+            searches: self.searches.iter().map(|(_, search)| search.clone()).collect(),
+            stages: self.stages.summary(),
             scenario: self.scenario.summary(),
             agents: self.agents.summary(cell, planned),
         }

@@ -1,10 +1,12 @@
 //! B against A within a study: the runs of one repeat are a pair, for they shared the machine's mood.
 
-use prony_model::{Load, Metric, StudyComparison};
+use prony_model::{
+    CapacityBounds, Figure, Load, LoadKind, Metric, MetricComparison, StudyComparison, StudyMetric,
+};
 use prony_stats::{LEAST_PAIRS, Looks};
 
 use super::cell::CellRecord;
-use crate::compare::{BlockPair, Question, evaluate, withhold};
+use crate::compare::{BlockPair, Question, compare_bounds, evaluate, withhold};
 use crate::{ComparisonSpec, Study};
 
 /// Everything that the study wants compared.
@@ -13,6 +15,10 @@ pub(super) fn comparisons(study: &Study, seed: u64, cells: &[CellRecord]) -> Vec
 }
 
 fn comparison(spec: &ComparisonSpec, seed: u64, a: &CellRecord, b: &CellRecord) -> StudyComparison {
+    if spec.kind == LoadKind::Capacity {
+        let metrics = vec![compare_bounds(&bounds(a), &bounds(b), spec.margin)];
+        return of_metrics(spec, metrics);
+    }
     let loads = || a.runs.iter().chain(&b.runs).filter_map(|run| run.load);
     let closed_loop = loads().all(|load| matches!(load, Load::Closed { .. }));
     let question = Question {
@@ -29,6 +35,10 @@ fn comparison(spec: &ComparisonSpec, seed: u64, a: &CellRecord, b: &CellRecord) 
     if is_few {
         metrics.iter_mut().for_each(withhold);
     }
+    of_metrics(spec, metrics)
+}
+
+fn of_metrics(spec: &ComparisonSpec, metrics: Vec<MetricComparison>) -> StudyComparison {
     StudyComparison {
         title: spec.title.clone(),
         a: index(spec.a),
@@ -36,6 +46,12 @@ fn comparison(spec: &ComparisonSpec, seed: u64, a: &CellRecord, b: &CellRecord) 
         margin: spec.margin,
         metrics,
     }
+}
+
+/// What each search of a cell found its capacity to lie between.
+fn bounds(cell: &CellRecord) -> Vec<CapacityBounds> {
+    let readings = cell.readings(Figure::of_metric(StudyMetric::Capacity));
+    readings.into_iter().map(CapacityBounds::of_reading).collect()
 }
 
 /// The repeats of which both runs are valid.

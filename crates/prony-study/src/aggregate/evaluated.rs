@@ -32,6 +32,8 @@ fn of_figure(threshold: &Threshold, record: &CellRecord) -> EvaluatedThreshold {
     });
     let outcome = if reading.value.is_none() && is_missed_all_the_same(threshold, record) {
         (ThresholdOutcome::Missed, None)
+    } else if reading.value.is_none() && is_met_all_the_same(threshold, record) {
+        (ThresholdOutcome::Met, None)
     } else {
         let (outcome, _) = threshold.of_reading(&reading);
         let why = figure.and_then(|figure| figure.note).unwrap_or_else(|| "no valid run has it".to_owned());
@@ -49,6 +51,14 @@ fn is_missed_all_the_same(threshold: &Threshold, record: &CellRecord) -> bool {
     let failed =
         threshold.figure.is_of_failures() && record.unusable_readings(threshold.figure).any(is_missed);
     2 * missed > readings.len() || failed
+}
+
+/// Without a number it is met all the same where every run is known to be within what is good: its server carried at
+/// least as much.
+fn is_met_all_the_same(threshold: &Threshold, record: &CellRecord) -> bool {
+    let readings = record.readings(threshold.figure);
+    let mut outcomes = readings.iter().map(|reading| threshold.of_reading(reading).0);
+    !readings.is_empty() && outcomes.all(|outcome| outcome == ThresholdOutcome::Met)
 }
 
 /// A word must be as required in every run.

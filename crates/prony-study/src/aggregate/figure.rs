@@ -1,6 +1,8 @@
 //! One number of a cell, from those of its runs.
 
-use prony_model::{Clock, Figure, FigureBasis, Interval, Reading, StudyFigure, StudyMetric, Unit};
+use prony_model::{
+    CapacityBounds, Clock, Figure, FigureBasis, Interval, Reading, StudyFigure, StudyMetric, Unit,
+};
 use prony_stats::{Histogram, LEAST_PAIRS, Quantile, median, signed_rank_center};
 
 /// Of a 95 % interval, both sides together.
@@ -58,11 +60,19 @@ pub(super) fn figure(of: Figure, readings: &[&Reading], together: &Together) -> 
         return Some(figure);
     }
     figure.value = median(&values);
+    let around = around(of, readings);
     (figure.interval, figure.basis) = match values.len() {
+        2..LEAST_PAIRS if around.is_some() => (around, FigureBasis::AcrossRuns),
         1 => (readings[0].interval, FigureBasis::WithinRun),
         _ => (across(of, &values), FigureBasis::AcrossRuns),
     };
     figure.note = match (values.len(), figure.interval) {
+        (1, Some(_)) if of == CAPACITY => {
+            Some("n = 1 search: the interval is its bounds and says nothing of the next".to_owned())
+        }
+        (count @ 2..LEAST_PAIRS, Some(_)) => {
+            Some(format!("n = {count} searches: the interval holds the bounds of each"))
+        }
         (1, Some(_)) => {
             Some("n = 1 run: the interval is from within it and says nothing of the next".to_owned())
         }
@@ -74,6 +84,19 @@ pub(super) fn figure(of: Figure, readings: &[&Reading], together: &Together) -> 
         figure.basis = FigureBasis::None;
     }
     Some(figure)
+}
+
+/// The figure that each run brings bounds of its own for.
+const CAPACITY: Figure = Figure::Other(StudyMetric::Capacity);
+
+/// What holds the bounds of all searches: too few for an interval by ranks, but each has one that is worth something.
+fn around(of: Figure, readings: &[&Reading]) -> Option<Interval> {
+    if of != CAPACITY {
+        return None;
+    }
+    let bounds = readings.iter().map(|reading| CapacityBounds::of_reading(reading));
+    let around = CapacityBounds::around(&bounds.collect::<Vec<_>>())?;
+    Some(Interval { low: around.low?, high: around.high?, indicative: false })
 }
 
 /// A number that some run withholds: those that are left would describe the better runs only. All runs together may

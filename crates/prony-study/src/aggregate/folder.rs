@@ -4,10 +4,10 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use prony_model::{RetriedRun, Severity, StudyResult};
+use prony_model::{RetriedRun, Severity, StudyResult, StudySearch};
 
 use super::{AggregateError, Stored, aggregate};
-use crate::folder::{failures, retried_files};
+use crate::folder::{failures, partial_files, retried_files};
 use crate::{Schedule, Step, Study};
 
 /// The result of all files in `folder`, the folder of a study. Runs that have no file are missing.
@@ -21,6 +21,7 @@ pub fn aggregate_folder(
     for step in &schedule.steps {
         if let Some(cell) = result.cells.get_mut(step.cell) {
             cell.retried.extend(retried(folder, step)?);
+            cell.searches.extend(partial(folder, step)?);
         }
     }
     Ok(result)
@@ -37,6 +38,20 @@ fn retried(folder: &Path, step: &Step) -> Result<Vec<RetriedRun>, AggregateError
         attempts.push(RetriedRun { repeat: step.repeat, attempt, file, findings });
     }
     Ok(attempts)
+}
+
+/// Searches of `step` that came to no result; none once it has one.
+fn partial(folder: &Path, step: &Step) -> Result<Vec<StudySearch>, AggregateError> {
+    let mut searches = Vec::new();
+    if folder.join(&step.file).exists() {
+        return Ok(searches);
+    }
+    for file in partial_files(folder, step) {
+        if let Some(Stored::Capacity(result)) = read_file(folder, &file)? {
+            searches.push(StudySearch { repeat: step.repeat, file, is_partial: true, result: *result });
+        }
+    }
+    Ok(searches)
 }
 
 /// The result of `step`, if it is there.

@@ -13,10 +13,12 @@ mod figure;
 mod folder;
 mod reading;
 mod scenario;
+mod stages;
 mod stored;
 #[cfg(test)]
 mod tests;
 mod timeline;
+mod times;
 
 use std::time::Duration;
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use prony_model::{
-    CommandResult, ExecResult, Figure, Interval, LoadKind, PhaseTimes, ProbeResult, QuantileNote, Reading,
-    RunResult, StudyMetric, TimeSummary,
+    CapacityResult, CommandResult, ExecResult, Figure, Interval, LoadKind, PhaseTimes, ProbeResult,
+    QuantileNote, Reading, RunResult, StudyMetric, TimeSummary,
 };
 use prony_stats::median;
 
@@ -61,6 +61,11 @@ pub(super) fn of_probe(result: &ProbeResult) -> Readings {
 /// A step of a study times one command.
 pub(super) fn of_exec(result: &ExecResult) -> Readings {
     result.commands.first().map(of_command).unwrap_or_default()
+}
+
+/// A search is for one number.
+pub(super) fn of_capacity(result: &CapacityResult) -> Readings {
+    Readings::from([(StudyMetric::Capacity, result.reading())])
 }
 
 fn of_command(command: &CommandResult) -> Readings {

@@ -3,20 +3,17 @@
 use std::collections::BTreeMap;
 
 use prony_model::{
-    Clock, Figure, FlowResult, HistogramData, LatencySummary, Level, Reading, RunResult, SessionCounts,
-    StepFigure, StepName, StepResult, StudyFigure, StudyFlow, StudyMetric, StudyScenario, StudyStep,
-    Timeline,
+    FlowResult, Reading, RunResult, SessionCounts, StepFigure, StepName, StepResult, StudyFlow,
+    StudyScenario, StudyStep, Timeline,
 };
-use prony_stats::{DecodeError, Histogram, Sparse};
+use prony_stats::DecodeError;
 
-use super::figure::{CellFigure, Together, figure};
+use super::figure::CellFigure;
 use super::timeline::{is_kept, step_timeline};
+use super::times::{Times, success};
 
 /// Courses of a step at most: a study has many steps, and its chart of each is small.
 const COURSES_MAX: u32 = 3;
-/// The levels of [`StudyScenario::TIMES`].
-const LEVELS: [Level; StudyScenario::TIMES.len()] = [Level::P50, Level::P90, Level::P99, Level::Max];
-
 /// What is known of the valid runs of a cell.
 #[derive(Default)]
 pub(super) struct ScenarioRecord {
@@ -48,69 +45,8 @@ struct StepRecord {
     timelines: Vec<Timeline>,
 }
 
-/// One time in every run.
-#[derive(Default)]
-struct Times {
-    /// One reading for each of [`LEVELS`] and each run.
-    readings: [Vec<Reading>; LEVELS.len()],
-    /// All runs together, but those whose tail the client made. Hundreds of histograms in full would be too much.
-    merged: Sparse,
-    /// Steps or sessions behind `merged`, and those of them that failed.
-    intended: u64,
-    failed: u64,
-}
-
-impl Times {
-    fn add(
-        &mut self,
-        times: &LatencySummary,
-        data: &HistogramData,
-        (intended, failed): (u64, u64),
-        result: &RunResult,
-    ) -> Result<(), DecodeError> {
-        for (readings, level) in self.readings.iter_mut().zip(LEVELS) {
-            readings.push(Reading::of_times(times, level, result));
-        }
-        if !data.data.is_empty() && !result.has_client_tail() {
-            let mut histogram = Histogram::from_base64_v2(&data.data)?;
-            histogram.add_sparse(&self.merged);
-            self.merged = histogram.to_sparse();
-            self.intended += intended;
-            self.failed += failed;
-        }
-        Ok(())
-    }
-
-    fn figure(&self, level: Level, readings: &[Reading]) -> Option<CellFigure> {
-        let mut response = Histogram::new();
-        response.add_sparse(&self.merged);
-        let together = Together { response: &response, intended: self.intended, failed: self.failed };
-        // Whichever time it is, it is treated as a response time.
-        figure(Figure::Latency(Clock::Response, level), &readings.iter().collect::<Vec<_>>(), &together)
-    }
-
-    fn figures(&self) -> Vec<StudyFigure> {
-        let levels = self.readings.iter().zip(LEVELS).zip(StudyScenario::TIMES);
-        levels
-            .filter_map(|((readings, level), metric)| Some(self.figure(level, readings)?.of_metric(metric)))
-            .collect()
-    }
-
-    fn of_level(&self, level: Level) -> Option<CellFigure> {
-        let at = LEVELS.iter().position(|known| *known == level)?;
-        self.figure(level, &self.readings[at])
-    }
-}
-
-fn success(readings: &[Reading]) -> Option<StudyFigure> {
-    let nothing = Histogram::new();
-    let together = Together { response: &nothing, intended: 0, failed: 0 };
-    let of = Figure::of_metric(StudyMetric::Success);
-    Some(figure(of, &readings.iter().collect::<Vec<_>>(), &together)?.of_metric(StudyMetric::Success))
-}
-
 /// The record of this name, which is begun where there is none.
-fn named<T: Default>(records: &mut Vec<T>, name: impl Fn(&T) -> bool) -> &mut T {
+pub(super) fn named<T: Default>(records: &mut Vec<T>, name: impl Fn(&T) -> bool) -> &mut T {
     let at = records.iter().position(name).unwrap_or_else(|| {
         records.push(T::default());
         records.len() - 1

@@ -1,9 +1,9 @@
 //! A result as its file has it.
 
 use prony_model::{
-    EXEC_FORMAT, Environment, ExecResult, FLEET_FORMAT, FORMAT, Finding, FleetResult, FormatError,
-    PROBE_FORMAT, ProbeResult, RunResult, Verdict, exec_from_json, fleet_from_json, from_json,
-    probe_from_json, stored_format,
+    CAPACITY_FORMAT, CapacityResult, EXEC_FORMAT, Environment, ExecResult, FLEET_FORMAT, FORMAT, Finding,
+    FleetResult, FormatError, PROBE_FORMAT, ProbeResult, RunResult, Verdict, capacity_from_json,
+    exec_from_json, fleet_from_json, from_json, probe_from_json, stored_format,
 };
 use prony_stats::DecodeError;
 
@@ -18,6 +18,8 @@ pub enum Stored {
     Probe(Box<ProbeResult>),
     /// A command.
     Exec(Box<ExecResult>),
+    /// A search for the capacity.
+    Capacity(Box<CapacityResult>),
 }
 
 /// A file that is no result of a step.
@@ -77,6 +79,7 @@ impl Stored {
             FORMAT => Ok(Self::Run(Box::new(from_json(text)?))),
             FLEET_FORMAT => Ok(Self::Fleet(Box::new(fleet_from_json(text)?))),
             PROBE_FORMAT => Ok(Self::Probe(Box::new(probe_from_json(text)?))),
+            CAPACITY_FORMAT => Ok(Self::Capacity(Box::new(capacity_from_json(text)?))),
             EXEC_FORMAT => Ok(Self::Exec(Box::new(exec_from_json(text)?))),
             other => Err(StoredError::Kind(other.to_owned())),
         }
@@ -89,6 +92,7 @@ impl Stored {
             Self::Run(result) => verdict_of_run(result),
             Self::Fleet(fleet) => verdict_of_run(&fleet.merged),
             Self::Exec(result) => result.verdict,
+            Self::Capacity(result) => result.verdict,
             Self::Probe(result) => {
                 let failed = result.requests.iter().filter(|request| request.failure.is_some()).count();
                 match failed {
@@ -105,6 +109,7 @@ impl Stored {
             Self::Run(result) => &result.findings,
             Self::Fleet(fleet) => &fleet.merged.findings,
             Self::Exec(result) => &result.findings,
+            Self::Capacity(result) => &result.findings,
             Self::Probe(_) => &[],
         }
     }
@@ -114,6 +119,7 @@ impl Stored {
             Self::Run(result) => &result.timing.started_at,
             Self::Fleet(fleet) => &fleet.merged.timing.started_at,
             Self::Exec(result) => &result.timing.started_at,
+            Self::Capacity(result) => &result.started_at,
             Self::Probe(result) => &result.started_at,
         }
     }
@@ -124,6 +130,7 @@ impl Stored {
             Self::Run(result) => took_s(result),
             Self::Fleet(fleet) => took_s(&fleet.merged),
             Self::Exec(result) => result.timing.total_s,
+            Self::Capacity(result) => result.elapsed_s,
             Self::Probe(result) => result
                 .requests
                 .last()
@@ -136,6 +143,7 @@ impl Stored {
             Self::Run(result) => &result.environment,
             Self::Fleet(fleet) => &fleet.merged.environment,
             Self::Exec(result) => &result.environment,
+            Self::Capacity(result) => &result.environment,
             Self::Probe(result) => &result.environment,
         }
     }

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use prony_model::{
-    ComparisonOutcome, Evidence, Finding, FindingCode, KERNEL_P99, Load, Metric, RunOptions, RunResult,
-    Severity, StatusSet, StudyAxis, StudyMetric, ThresholdOutcome, TlsChoices, Verdict, from_json,
+    ComparisonOutcome, Evidence, Finding, FindingCode, KERNEL_P99, Load, LoadKind, Metric, RunOptions,
+    RunResult, Severity, StatusSet, StudyAxis, StudyMetric, ThresholdOutcome, TlsChoices, Verdict, from_json,
 };
 use prony_stats::Histogram;
 
@@ -15,6 +15,8 @@ use crate::{Cell, CellLoad, CellThreshold, ComparisonSpec, Order, Publication, R
 
 mod agents;
 mod scenario;
+mod searches;
+mod stages;
 
 /// A short run, with what these tests need and no more.
 const STORED: &str = include_str!("../../../prony/tests/it/stored.json");
@@ -179,7 +181,8 @@ fn failures_of_invalid_runs_miss_what_is_required() {
 }
 
 fn spec(a: usize, b: usize) -> ComparisonSpec {
-    ComparisonSpec { title: "the new one".to_owned(), a, b, metric: Some(Metric::P50), margin: 0.02 }
+    let (kind, title) = (LoadKind::Run, "the new one".to_owned());
+    ComparisonSpec { kind, title, a, b, metric: Some(Metric::P50), margin: 0.02 }
 }
 
 #[test]

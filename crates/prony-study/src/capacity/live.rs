@@ -113,7 +113,8 @@ impl LiveCapacity {
             )));
         };
         self.refuse_impossible(&pilot).map_err(LoadError::Asked)?;
-        let options = self.options(&pilot);
+        let start = self.from_per_s.unwrap_or_else(|| rounded(START_SHARE * pilot.rate_per_s));
+        let options = self.options(start);
         refuse_too_long(&options).map_err(LoadError::Asked)?;
         let searching = Searching {
             live: self,
@@ -130,10 +131,11 @@ impl LiveCapacity {
         Ok(searching.go(runner, &pilot, &options))
     }
 
-    fn options(&self, pilot: &Pilot) -> SearchOptions {
+    /// Of a search that begins at the rate `start_per_s`.
+    pub(super) fn options(&self, start_per_s: f64) -> SearchOptions {
         let derived = (self.time / TRIALS_EXPECTED).clamp(SHORTEST_TRIAL, LONGEST_TRIAL);
         SearchOptions {
-            start_per_s: self.from_per_s.unwrap_or_else(|| rounded(START_SHARE * pilot.rate_per_s)),
+            start_per_s,
             from_per_s: self.from_per_s,
             to_per_s: self.to_per_s,
             trial: self.trial.unwrap_or(derived),
@@ -192,7 +194,7 @@ impl LiveCapacity {
 }
 
 /// At few requests per second a high quantile takes long trials.
-fn refuse_too_long(options: &SearchOptions) -> Result<(), Problem> {
+pub(super) fn refuse_too_long(options: &SearchOptions) -> Result<(), Problem> {
     let length_s = options.requests_needed / options.start_per_s.max(f64::MIN_POSITIVE);
     let most_s = options.time.as_secs_f64() / LEAST_TRIALS;
     if length_s <= most_s.max(options.trial.as_secs_f64()) {
@@ -206,7 +208,7 @@ fn refuse_too_long(options: &SearchOptions) -> Result<(), Problem> {
             whole(length_s),
             whole(options.time.as_secs_f64())
         ),
-        format!("require a lower quantile, or give it more time: --time {minutes}m"),
+        format!("require a lower quantile, or give it more time: {minutes}m"),
     ))
 }
 
@@ -421,4 +423,4 @@ pub(super) fn not_made(plan: &TrialPlan, outcome: TrialOutcome, why: String) -> 
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

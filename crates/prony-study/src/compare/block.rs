@@ -82,6 +82,7 @@ impl Block {
     pub fn value(&self, metric: Metric) -> Option<f64> {
         let value = match (metric, metric.quantile()) {
             (Metric::Cpu, _) => self.summary.cpu_per_request_us,
+            (Metric::Capacity, _) => None,
             (_, None) => Some(self.summary.whole_rounds_per_s.unwrap_or(self.summary.rate_per_s)),
             (_, Some((_, q))) => self.responses.value_at_quantile(q).map(|nanos| nanos as f64 / 1e6),
         };
@@ -111,7 +112,7 @@ impl Block {
             Metric::Rate if self.summary.whole_rounds_per_s.is_none() => {
                 f64::from(self.connections) / self.responses.count().max(1) as f64
             }
-            Metric::Rate | Metric::Cpu => 0.0,
+            Metric::Rate | Metric::Cpu | Metric::Capacity => 0.0,
             _ => 0.1_f64.powi(i32::from(SIGNIFICANT_DIGITS)),
         }
     }

@@ -5,7 +5,7 @@ use prony_model::{LoadKind, StudyCell, StudyResult, Verdict};
 /// What two studies have in common.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StudyPair {
-    /// The loads that both studies have, in the order of the first.
+    /// The loads and searches that both studies have, in the order of the first.
     pub cells: Vec<CellPair>,
     /// Everything else.
     pub left_out: Vec<LeftOut>,
@@ -16,6 +16,8 @@ pub struct StudyPair {
 pub struct CellPair {
     /// What each study calls it.
     pub names: [String; 2],
+    /// Of which kind: loads, or searches for a capacity.
+    pub kind: LoadKind,
     /// The files of the runs that are valid in both studies, repeat by repeat, from each study's folder; none where no
     /// repeat is.
     pub files: [Vec<String>; 2],
@@ -42,7 +44,8 @@ impl StudyPair {
                 pair.left_out.push(LeftOut::OnlyInA(name));
                 continue;
             };
-            if cell.kind != LoadKind::Run || other.kind != LoadKind::Run {
+            let is_compared = [LoadKind::Run, LoadKind::Capacity].contains(&cell.kind);
+            if !is_compared || other.kind != cell.kind {
                 pair.left_out.push(LeftOut::NoLoad(name));
                 continue;
             }
@@ -64,6 +67,6 @@ impl CellPair {
             let paired = cell.runs.iter().filter(|run| cells.iter().all(|cell| is_valid(cell, run.repeat)));
             paired.map(|run| run.file.clone()).collect()
         });
-        Self { names: cells.map(|cell| cell.name.clone()), files }
+        Self { names: cells.map(|cell| cell.name.clone()), kind: cells[0].kind, files }
     }
 }

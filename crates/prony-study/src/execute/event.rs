@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use prony_model::{ExecEvent, FindingCode, RunEvent, StudyFailure, Verdict};
+use prony_model::{CapacityTrial, ExecEvent, FindingCode, RunEvent, StudyFailure, Verdict};
 
+use crate::capacity::TrialPlan;
 use crate::schedule::Step;
 use crate::study::Cell;
 
@@ -52,6 +53,10 @@ pub enum StudyEvent<'a> {
     Run(&'a RunEvent),
     /// Something happened in the series of commands that is the run.
     Exec(&'a ExecEvent),
+    /// A trial of the search that is the run begins.
+    TrialBegins(&'a TrialPlan),
+    /// A trial of the search that is the run is over.
+    TrialEnded(&'a CapacityTrial),
     /// A run is over, and stored.
     Finished {
         /// Which.

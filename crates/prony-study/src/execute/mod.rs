@@ -5,6 +5,7 @@
 
 mod event;
 mod run;
+mod search;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -108,6 +109,8 @@ struct Conductor<'a> {
 /// Why a run has no result.
 enum NoResult {
     Failed(TargetOrRun),
+    /// The target died, and what was found by then is worth keeping.
+    Died(Box<TargetFailure>, String),
     Interrupted,
 }
 
@@ -184,12 +187,19 @@ impl Conductor<'_> {
             return Ok(false);
         }
         match self.measured(step, watch) {
-            Ok(Measured { interrupted: true, .. }) | Err(NoResult::Interrupted) => {
+            Ok(Measured { interrupted: true, is_kept_in_part, text, .. }) => {
+                if is_kept_in_part {
+                    self.folder.store_partial(step, &text)?;
+                }
                 self.conducted.interrupted = true;
             }
-            Ok(Measured { text, verdict, doubts, retry_because, .. }) => {
+            Err(NoResult::Interrupted) => self.conducted.interrupted = true,
+            Ok(Measured { text, verdict, doubts, retry_because, spoils_target, .. }) => {
                 if let Some(target) = cell.target {
                     self.failures.remove(&target);
+                    if spoils_target {
+                        self.targets.stop(target);
+                    }
                 }
                 let (retry, of) = (self.folder.retried(step.cell) + 1, self.study.retries);
                 if !retry_because.is_empty() && retry <= of as usize {
@@ -211,6 +221,12 @@ impl Conductor<'_> {
                 let log_tail = cell.target.map(|target| self.targets.log_tail(target)).unwrap_or_default();
                 let failure = failure(step, why, log_tail);
                 self.fail(step, &failure, watch)?;
+            }
+            Err(NoResult::Died(failed, text)) => {
+                self.folder.store_partial(step, &text)?;
+                let failure = failure(step, failed.why.to_string(), failed.log_tail);
+                self.fail(step, &failure, watch)?;
+                self.count(cell.target, failure, watch);
             }
             Err(NoResult::Failed(TargetOrRun::Target(failed))) => {
                 let failure = failure(step, failed.why.to_string(), failed.log_tail);
@@ -235,7 +251,14 @@ impl Conductor<'_> {
         let measured = measure(&cell.load, &cell.name, (&values, &tls), seed, commit, watch);
         if let Some(target) = cell.target.filter(|_| !watch.is_stopped()) {
             let lives = self.targets.still_lives(target, "during the run");
-            lives.map_err(|failure| NoResult::Failed(TargetOrRun::Target(failure)))?;
+            if let Err(failure) = lives {
+                return Err(match measured {
+                    Ok(Measured { is_kept_in_part: true, text, .. }) => {
+                        NoResult::Died(Box::new(failure), text)
+                    }
+                    _ => NoResult::Failed(TargetOrRun::Target(failure)),
+                });
+            }
         }
         measured.map_err(|why| {
             if watch.is_stopped() { NoResult::Interrupted } else { NoResult::Failed(TargetOrRun::Run(why)) }

@@ -1,16 +1,16 @@
 //! One run: the plan of its cell with everything filled in, measured, as it is stored.
 
 use prony_model::{
-    ExecPlan, Finding, FindingCode, FleetResult, RunResult, Severity, TlsChoices, Verdict, exec_to_json,
-    fleet_to_json, probe_to_json, to_json,
+    ExecPlan, Finding, FindingCode, FleetResult, RunResult, Severity, TlsChoices, Verdict, capacity_to_json,
+    exec_to_json, fleet_to_json, plain_spelling, probe_to_json, to_json,
 };
 
-use super::{StudyEvent, Watch};
+use super::{StudyEvent, Watch, search};
 use crate::study::CellLoad;
 use crate::target::{Values, fill, parsed};
 
 /// What a run brought.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Measured {
     /// As it is stored.
     pub(super) text: String,
@@ -20,6 +20,10 @@ pub(super) struct Measured {
     /// Why it is worth making again; nothing if it is not.
     pub(super) retry_because: Vec<FindingCode>,
     pub(super) interrupted: bool,
+    /// Worth keeping even where it came to no result: the trials of a search.
+    pub(super) is_kept_in_part: bool,
+    /// The target did not come back from it, and must not be loaded again as it is.
+    pub(super) spoils_target: bool,
 }
 
 /// Runs `load` with `values` for its placeholders, and `tls` to reach an https target. `name` is the cell's. An error is in words for people.
@@ -31,9 +35,9 @@ pub(super) fn measure(
     commit: Option<&str>,
     watch: &mut Watch<'_>,
 ) -> Result<Measured, String> {
-    let Watch { runner, sink, .. } = watch;
     match load {
         CellLoad::Run { url, options, calibration, agents } => {
+            let Watch { runner, sink, .. } = watch;
             let target = url_of(name, &url.filled(values), tls)?;
             let plan = options.plan(target, seed).map_err(|error| error.to_string())?;
             let mut on_event = |event| sink(StudyEvent::Run(&event));
@@ -56,16 +60,15 @@ pub(super) fn measure(
         CellLoad::Probe { url, options, count, reuse } => {
             let target = url_of(name, &url.filled(values), tls)?;
             let plan = options.probe(target, *count, *reuse).map_err(|error| error.to_string())?;
-            let result = runner.probe(&plan).map_err(|error| error.to_string())?;
+            let result = watch.runner.probe(&plan).map_err(|error| error.to_string())?;
             Ok(Measured {
                 text: probe_to_json(&result),
-                verdict: None,
-                doubts: Vec::new(),
-                retry_because: Vec::new(),
                 interrupted: result.interrupted,
+                ..Measured::default()
             })
         }
         CellLoad::Exec { plan } => {
+            let Watch { runner, sink, .. } = watch;
             let plan = filled(plan, values, seed);
             let mut on_event = |event: &_| sink(StudyEvent::Exec(event));
             let result = runner.exec(&plan, &mut on_event).map_err(|error| error.to_string())?;
@@ -75,6 +78,24 @@ pub(super) fn measure(
                 doubts: doubts(&result.findings),
                 retry_because: passing_causes(&result.findings),
                 interrupted: result.timing.interrupted,
+                ..Measured::default()
+            })
+        }
+        CellLoad::Capacity { url, options, calibration, search: asked } => {
+            let target = url_of(name, &url.filled(values), tls)?;
+            let plan = options.plan(target, seed).map_err(|error| error.to_string())?;
+            let live = asked.search(plan, plain_spelling).map_err(|problem| problem.to_string())?;
+            let result = search::search(&live, *calibration, watch)?;
+            let is_gone = |finding: &Finding| finding.code == FindingCode::NotRecovered;
+            Ok(Measured {
+                text: capacity_to_json(&result),
+                verdict: Some(result.verdict),
+                doubts: doubts(&result.findings),
+                interrupted: result.interrupted,
+                is_kept_in_part: !result.trials.is_empty(),
+                spoils_target: result.findings.iter().any(is_gone),
+                // A search makes its void trials again itself.
+                retry_because: Vec::new(),
             })
         }
     }
@@ -88,6 +109,7 @@ fn of_run(result: &RunResult) -> Measured {
         doubts: doubts(&result.findings),
         retry_because: passing_causes(&result.findings),
         interrupted: result.timing.interrupted,
+        ..Measured::default()
     }
 }
 

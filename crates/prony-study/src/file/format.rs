@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use prony_model::words::{length, plural, times};
+use prony_model::words::{length, percent, plural, times};
 use prony_model::{Arrivals, End, ExecPlan, Load, ProbePlan, RequestPlan, RunPlan, Version};
 
 use super::matrix::{CHOOSING, Matrix, Point};
+use crate::capacity::LiveCapacity;
 
 /// Letters of a slug: with place and repeat a file name stays far below the 255 bytes that file systems take.
 const SLUG_MAX: usize = 60;
@@ -90,6 +91,29 @@ pub(super) fn of_run(path: &str, plan: &RunPlan) -> String {
             format!("{} or {}", length(duration), plural(requests, unit))
         }
     });
+    words.join(", ")
+}
+
+/// "GET /, capacity with response.p99 < 50ms, at most 1000 connections, 10 min at most"
+pub(super) fn of_capacity(path: &str, live: &LiveCapacity) -> String {
+    let plan = &live.plan;
+    let mut words = vec![match &plan.scenario {
+        Some(scenario) => format!("sessions of {}", scenario.name),
+        None => request(path, &plan.request),
+    }];
+    let objectives: Vec<String> = live.objectives.thresholds.iter().map(ToString::to_string).collect();
+    words.push(format!("capacity with {}", objectives.join(" and ")));
+    let errors = percent(live.objectives.errors_max);
+    words.push(format!("at most {errors} without a good answer"));
+    if let Load::Open { arrivals, max_connections, .. } = plan.load {
+        words.extend((arrivals != Arrivals::Constant).then(|| format!("{arrivals} arrivals")));
+        words.push(format!("at most {}", plural(u64::from(max_connections), "connection")));
+    }
+    words.extend(traits(&plan.request));
+    if plan.threads > 1 {
+        words.push(plural(u64::from(plan.threads), "thread"));
+    }
+    words.push(format!("{} at most", length(live.time)));
     words.join(", ")
 }
 

@@ -12,8 +12,8 @@ use serde::{Deserialize, Deserializer};
 
 use load::LoadKeys;
 pub(super) use load::{
-    BodyLength, DriverKey, ExecKeys, HeaderText, IgnoredFailures, KernelClockKey, OneOrMore, OutputKey,
-    ProbeKeys, RunKeys,
+    BodyLength, CapacityKeys, DriverKey, ExecKeys, HeaderText, IgnoredFailures, KernelClockKey, OneOrMore,
+    OutputKey, ProbeKeys, RunKeys,
 };
 
 use super::agents::{AgentsKey, ServerAgentKey};

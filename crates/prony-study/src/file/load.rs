@@ -5,7 +5,7 @@ use std::path::Path;
 
 use prony_model::{
     BodyCheck, DriverChoice, Http2Choice, KernelClock, LoadKind, Problem, RequestOptions, RetryOptions,
-    RunAgents, RunOptions, Target, TraceOptions, source_addresses,
+    RunAgents, RunOptions, RunPlan, Target, TraceOptions, source_addresses,
 };
 use schemars::{JsonSchema, SchemaGenerator};
 use toml::Spanned;
@@ -20,8 +20,11 @@ use super::mistake::Mistakes;
 use super::target::Context;
 use super::template::{Placeholder, filled, placeholders, plain};
 use super::tree::Section;
-use super::{agents, body, exec, format, scenario};
+use super::{agents, body, capacity, exec, format, scenario};
 use crate::study::{CellLoad, Template};
+
+/// Every kind of load.
+const KINDS: [LoadKind; 4] = [LoadKind::Run, LoadKind::Probe, LoadKind::Exec, LoadKind::Capacity];
 
 /// A load of the file.
 #[derive(Debug)]
@@ -38,7 +41,7 @@ pub(super) type Done = (CellLoad, String);
 
 /// The loads of the file, in its order.
 pub(super) fn loads<'a>(root: &Section<'a>, mistakes: &mut Mistakes) -> Vec<Load<'a>> {
-    let kinds = [LoadKind::Run, LoadKind::Probe, LoadKind::Exec].map(|kind| (kind, keys_of(kind)));
+    let kinds = KINDS.map(|kind| (kind, keys_of(kind)));
     let mut loads = Vec::new();
     for (name, section) in root.tables("loads", mistakes) {
         let Some(kind) = kind_of(&section, mistakes) else { continue };
@@ -61,10 +64,10 @@ pub(super) fn loads<'a>(root: &Section<'a>, mistakes: &mut Mistakes) -> Vec<Load
 
 fn kind_of(section: &Section<'_>, mistakes: &mut Mistakes) -> Option<LoadKind> {
     let Some(value) = section.table.get("kind") else { return Some(LoadKind::Run) };
-    let kinds = [LoadKind::Run, LoadKind::Probe, LoadKind::Exec];
-    let found = kinds.into_iter().find(|kind| value.get_ref().as_str() == Some(kind_name(*kind)));
+    let found = KINDS.into_iter().find(|kind| value.get_ref().as_str() == Some(kind_name(*kind)));
     if found.is_none() {
-        mistakes.add(value.span(), "there is no such kind of load", "write \"run\", \"probe\" or \"exec\"");
+        let help = "write \"run\", \"probe\", \"exec\" or \"capacity\"";
+        mistakes.add(value.span(), "there is no such kind of load", help);
     }
     found
 }
@@ -75,17 +78,23 @@ pub(super) fn kind_name(kind: LoadKind) -> &'static str {
         LoadKind::Run => "run",
         LoadKind::Probe => "probe",
         LoadKind::Exec => "exec",
+        LoadKind::Capacity => "capacity",
     }
 }
 
 /// The keys that a load of this kind has; an axis can set each but its kind.
 fn keys_of(kind: LoadKind) -> BTreeSet<String> {
-    let mut generator = SchemaGenerator::default();
-    let schema = match kind {
-        LoadKind::Run => RunKeys::json_schema(&mut generator),
-        LoadKind::Probe => ProbeKeys::json_schema(&mut generator),
-        LoadKind::Exec => ExecKeys::json_schema(&mut generator),
-    };
+    match kind {
+        LoadKind::Run => keys_in::<RunKeys>(),
+        LoadKind::Probe => keys_in::<ProbeKeys>(),
+        LoadKind::Exec => keys_in::<ExecKeys>(),
+        LoadKind::Capacity => capacity::keys(),
+    }
+}
+
+/// The keys that `K` has.
+pub(super) fn keys_in<K: JsonSchema>() -> BTreeSet<String> {
+    let schema = K::json_schema(&mut SchemaGenerator::default());
     let properties = schema.get("properties").and_then(serde_json::Value::as_object);
     properties.into_iter().flat_map(|properties| properties.keys().cloned()).collect()
 }
@@ -122,13 +131,50 @@ impl<'a> Load<'a> {
             LoadKind::Run => run(&section, context, mistakes),
             LoadKind::Probe => probe(&section, context.folder, mistakes),
             LoadKind::Exec => exec::exec(&section, context.folder, context.host, mistakes),
+            LoadKind::Capacity => capacity::capacity(&section, context, mistakes),
         }
     }
 }
 
+/// A load as of `prony run`, checked.
+pub(super) struct RunLoad {
+    pub(super) path: String,
+    pub(super) url: Template,
+    pub(super) options: RunOptions,
+    /// On a target that stands for the one that will run.
+    pub(super) plan: RunPlan,
+    pub(super) calibration: bool,
+}
+
 fn run(section: &Section<'_>, context: &Context<'_>, mistakes: &mut Mistakes) -> Option<Done> {
-    let folder = context.folder;
     let keys: RunKeys = section.read(mistakes)?;
+    let own_agents = keys.agents.clone();
+    let RunLoad { path, url, options, plan, calibration } = run_load(section, keys, context, mistakes)?;
+    let agents = match own_agents {
+        Some(AgentsKey(own)) => own,
+        None => context.agents.cloned(),
+    };
+    let mut words = format::of_run(&plain(&path), &plan);
+    if let Some(agents) = &agents {
+        agents::check(section, &plan, agents, mistakes)?;
+        words = format!("{words}, by {agents}");
+    }
+    let agents = agents.map(|load| RunAgents::new(load, context.server_agent.map(str::to_owned)));
+    let agents = match agents.transpose() {
+        Ok(agents) => agents,
+        Err(problem) => return refused(section, problem, mistakes),
+    };
+    Some((CellLoad::Run { url, options: Box::new(options), calibration, agents }, words))
+}
+
+/// The load of `keys`, which were read from `section`.
+pub(super) fn run_load(
+    section: &Section<'_>,
+    keys: RunKeys,
+    context: &Context<'_>,
+    mistakes: &mut Mistakes,
+) -> Option<RunLoad> {
+    let folder = context.folder;
     let (scenario, of_scenario) = match &keys.scenario {
         Some(file) => {
             let file = scenario::of_load(section, &plain(file), folder, mistakes)?;
@@ -201,23 +247,9 @@ fn run(section: &Section<'_>, context: &Context<'_>, mistakes: &mut Mistakes) ->
         Ok(plan) => plan,
         Err(error) => return refused(section, error.problem(format::spelled), mistakes),
     };
-    let agents = match keys.agents {
-        Some(AgentsKey(own)) => own,
-        None => context.agents.cloned(),
-    };
-    let mut words = format::of_run(&plain(&path), &plan);
-    if let Some(agents) = &agents {
-        agents::check(section, &plan, agents, mistakes)?;
-        words = format!("{words}, by {agents}");
-    }
-    let agents = agents.map(|load| RunAgents::new(load, context.server_agent.map(str::to_owned)));
-    let agents = match agents.transpose() {
-        Ok(agents) => agents,
-        Err(problem) => return refused(section, problem, mistakes),
-    };
     let url = Template(format!("{{url}}{path}"));
     let calibration = keys.calibration.unwrap_or(true);
-    Some((CellLoad::Run { url, options: Box::new(options), calibration, agents }, words))
+    Some(RunLoad { path, url, options, plan, calibration })
 }
 
 fn probe(section: &Section<'_>, folder: &Path, mistakes: &mut Mistakes) -> Option<Done> {

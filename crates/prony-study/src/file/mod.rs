@@ -7,6 +7,7 @@
 
 mod agents;
 mod body;
+mod capacity;
 mod carried;
 mod exec;
 pub(crate) mod format;
@@ -445,7 +446,7 @@ fn fits(
 
 fn body_bytes(load: &CellLoad) -> usize {
     let request = match load {
-        CellLoad::Run { options, .. } => Some(&options.request),
+        CellLoad::Run { options, .. } | CellLoad::Capacity { options, .. } => Some(&options.request),
         CellLoad::Probe { options, .. } => Some(&**options),
         CellLoad::Exec { .. } => None,
     };

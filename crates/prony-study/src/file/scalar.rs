@@ -134,6 +134,17 @@ quantity!(
     /// `"2%"`, or a share: `0.02`.
     Share(f64), ["string", "number"], |scalar| share(&scalar)
 );
+quantity!(
+    /// `"0.1%"`, also as a threshold has it, `"< 0.1%"`; or a share: `0.001`.
+    ErrorsArg(f64), ["string", "number"], |scalar| share(&without_operator(scalar))
+);
+
+/// `"0.1%"` for `"< 0.1%"`.
+fn without_operator(scalar: Scalar) -> Scalar {
+    let Scalar::Text(text) = scalar else { return scalar };
+    let bare = text.trim_start().trim_start_matches("<=").trim_start_matches('<');
+    Scalar::Text(bare.trim().to_owned())
+}
 
 /// A value that is no amount of what is asked for.
 fn no_amount(scalar: &Scalar, what: &str, example: &str) -> Problem {

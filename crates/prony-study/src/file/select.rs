@@ -48,6 +48,7 @@ pub(super) fn comparisons(
         }
         let metric = match keys.metric.as_deref() {
             None => None,
+            Some(typed) if typed == Metric::Capacity.name() => Some(Metric::Capacity),
             Some(typed) => {
                 let names = Metric::ALL.map(Metric::name);
                 let found = Metric::ALL.into_iter().find(|metric| metric.name() == typed);
@@ -63,8 +64,16 @@ pub(super) fn comparisons(
             }
         };
         let margin = keys.margin.as_ref().map_or(MARGIN, |share| share.0);
-        let a = matching(section, "a", &keys.a, Some(LoadKind::Run), cells, mistakes)?;
-        let b = matching(section, "b", &keys.b, Some(LoadKind::Run), cells, mistakes)?;
+        let all_of_b = matching(section, "b", &keys.b, None, cells, mistakes)?;
+        let is_run = |cell: &usize| cells.cells[*cell].load.kind() == LoadKind::Run;
+        let is_search = |cell: &usize| cells.cells[*cell].load.kind() == LoadKind::Capacity;
+        let of_searches = match metric {
+            Some(metric) => metric == Metric::Capacity,
+            None => all_of_b.iter().any(is_search) && !all_of_b.iter().any(is_run),
+        };
+        let kind = if of_searches { LoadKind::Capacity } else { LoadKind::Run };
+        let a = matching(section, "a", &keys.a, Some(kind), cells, mistakes)?;
+        let b = matching(section, "b", &keys.b, Some(kind), cells, mistakes)?;
         let pairs = pairs(&keys, &a, &b, cells.cells);
         if pairs.is_empty() {
             let help =
@@ -74,7 +83,7 @@ pub(super) fn comparisons(
         let spec = |(a, b): (usize, usize)| {
             let [name_a, name_b] = [a, b].map(|cell| cells.cells[cell].name.as_str());
             let title = keys.title.clone().unwrap_or_else(|| format!("{name_b} against {name_a}"));
-            ComparisonSpec { title, a, b, metric, margin }
+            ComparisonSpec { kind, title, a, b, metric, margin }
         };
         Some(pairs.into_iter().map(spec).collect())
     })
@@ -182,7 +191,7 @@ fn required(section: &Section<'_>, keys: &ThresholdKeys, mistakes: &mut Mistakes
 }
 
 /// Reads one in the language of thresholds; `span` is where it stands, with its quotes.
-fn threshold(text: &str, span: &Range<usize>, mistakes: &mut Mistakes) -> Option<Threshold> {
+pub(super) fn threshold(text: &str, span: &Range<usize>, mistakes: &mut Mistakes) -> Option<Threshold> {
     text.parse()
         .map_err(|error: ThresholdError| {
             // Without escapes, every byte of the text is one of the file.

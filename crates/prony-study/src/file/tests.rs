@@ -137,7 +137,7 @@ fn every_wrong_value_is_reported() {
             "true: `true` is not a count (write a whole number such as 5000, 5k or 2M)",
             "10: `10` is not a duration (write a number with a unit, such as 10s, 250ms, 1m30s or 2h)",
             "'fast': `fast` is not a rate (write requests per second above 0, such as 500, 2.5, 10k or 600/min)",
-            "'walk': there is no such kind of load (write \"run\", \"probe\" or \"exec\")",
+            "'walk': there is no such kind of load (write \"run\", \"probe\", \"exec\" or \"capacity\")",
         ],
     );
 }
@@ -383,4 +383,88 @@ fn agents_that_cannot_share_a_load() {
         let found = mistakes(&format!("{top}{LEAST}")).concat();
         assert!(found.contains(expected), "{top}: {found}");
     }
+}
+
+/// A search, and a target for it.
+const SEARCH: &str = "[targets.a]\nserve = 'null'\n[loads.x]\nkind = 'capacity'\n";
+
+#[test]
+fn a_search_has_the_keys_of_a_run_but_for_its_load() {
+    let text = format!(
+        "{SEARCH}slo = ['response.p99 < 50ms', 'success > 99.9%']\nerrors = '< 0.5%'\npeak = '2k'\nfrom = 100\n\
+         to = 5000\ntime = '3m'\nmethod = 'POST'\nbody = 'x'\npath = '/launch'\npoisson = true\n\
+         [[compare]]\na = {{ path = '/launch' }}\nb = {{ path = '/other' }}\n\
+         [[threshold]]\nrequire = 'capacity > 2000'\n[matrix]\npath = ['/launch', '/other']\n"
+    );
+    let study = read(&text);
+    assert_eq!(
+        study.cells[0].words,
+        "POST /launch, capacity with response.p99 < 50ms and success > 99.9%, at most 0.5 % without a good answer, \
+         Poisson arrivals, at most 1,000 connections, 3 min at most"
+    );
+    let CellLoad::Capacity { options, search, .. } = &study.cells[0].load else { panic!("a search") };
+    assert_eq!((options.request.method.as_deref(), options.poisson), (Some("POST"), true));
+    assert_eq!((search.errors, search.objectives.len()), (Some(0.005), 2));
+    assert_eq!(study.comparisons[0].kind, prony_model::LoadKind::Capacity);
+    assert_eq!(study.thresholds.len(), 2);
+}
+
+#[test]
+fn searches_that_find_nothing_are_refused() {
+    let with = |lines: &str, expected: &[&str]| check(&format!("{SEARCH}{lines}"), expected);
+    let slo = "slo = 'p99 < 50ms'\n";
+    with("", &["x: a capacity needs `slo` (say what every request must get, as in 'response.p99 < 50ms')"]);
+    with("slo = 'p98 < 50ms'", &["p98: `p98` is not a figure (did you mean `response.p90`?)"]);
+    with(
+        "slo = ['p99 < 50ms', 'rate > 5']",
+        &[
+            "['p99 < 50ms', 'rate > 5']: `slo` `rate > 5` does not bound what grows worse with the load (bound a time, \
+           errors, success or the server's use: response.p99 < 50ms, success > 99.9%, server.cpu < 80%)",
+        ],
+    );
+    with(
+        "slo = 'step.buy.success > 1%'",
+        &[
+            "'step.buy.success > 1%': `slo` `step.buy.success > 1%` is about a step that the load does not have (steps are \
+           those of a scenario)",
+        ],
+    );
+    let rate = "rate: a load of kind capacity has no `rate` (leave it out, or write kind = \"run\")";
+    with(&format!("{slo}rate = 5"), &[rate]);
+    with(
+        &format!("{slo}time = '5s'"),
+        &["'5s': `time` must be 10s to 24h (10m are enough for most searches)"],
+    );
+    with(
+        &format!("{slo}from = 9\nto = 9"),
+        &["9: `from` is not below `to` (leave out one of them, or exchange them)"],
+    );
+    with(
+        &format!("{slo}from = 10\ntime = '1m'"),
+        &[
+            "'1m': at about 10 /s a trial needs 110 s for its quantiles, and the search has 60 s (require a lower quantile, \
+           or give it more time: 28m)",
+        ],
+    );
+    with(
+        &format!("{slo}errors = '100%'"),
+        &["'100%': `errors` must be 0% or more, and less than 100% (for example 0.1%)"],
+    );
+    check(
+        &format!("agents = 2\n{SEARCH}{slo}"),
+        &[
+            "x: a search for a capacity can't be shared by agents (write `agents` in the loads of kind run that they share, \
+           instead of at the top)",
+        ],
+    );
+    check(
+        &format!("{LEAST}slo = 'p99 < 5ms'"),
+        &["slo: a load of kind run has no `slo` (leave it out, or write kind = \"capacity\")"],
+    );
+    check(
+        &format!("{LEAST}[[threshold]]\nrequire = 'capacity > 5'"),
+        &[
+            "[[threshold]]: none of these cells has a load of kind capacity (name other cells, or another metric)",
+        ],
+    );
 }

@@ -52,7 +52,12 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Exit, CliError> {
             if sides.iter().flatten().any(|side| matches!(side.result, AnyResult::External(_))) {
                 return external::compare(&sides, &resolved);
             }
-            stored::compare(sides, &StoredQuestion { primary, margin, force: *force })?
+            let question = StoredQuestion { primary, margin, force: *force };
+            if sides.iter().flatten().all(|side| matches!(side.result, AnyResult::Capacity(_))) {
+                stored::compare_searches(sides, &question)?
+            } else {
+                stored::compare(sides, &question)?
+            }
         }
         What::Studies { folders, force } => {
             let question = StoredQuestion { primary, margin, force: *force };

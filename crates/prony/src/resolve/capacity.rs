@@ -3,24 +3,15 @@
 use std::time::Duration;
 
 use prony_model::{Load, Rate, RunPlan};
-use prony_study::{LiveCapacity, LiveScaling, Objectives};
+use prony_study::{CapacityOptions, LiveCapacity, LiveScaling};
 
 use super::outputs::{OnStdout, outputs};
 use super::plan as run_plan;
 use super::scenario::{check_base, read as read_scenario};
 use crate::args::{CapacityArgs, CapacityFormat, LoadArgs, RunArgs};
-use crate::cli_error::CliError;
+use crate::cli_error::{CliError, flag};
 use crate::output::Destination;
 
-/// Time for all trials, where none is given.
-const TIME: Duration = Duration::from_mins(10);
-/// A shorter search finds nothing, a longer one is a mistake.
-const LEAST_TIME: Duration = Duration::from_secs(10);
-const TIME_MAX: Duration = Duration::from_hours(24);
-/// A shorter trial is mostly its own beginning.
-const LEAST_TRIAL: Duration = Duration::from_millis(100);
-/// Share of the requests that may have no good answer.
-const ERRORS_MAX: f64 = 0.001;
 /// Any rate does for a plan whose load is varied.
 const ANY_PER_S: f64 = 1.0;
 
@@ -51,55 +42,36 @@ impl OnStdout for CapacityFormat {
 
 /// What `args` mean. `seed` stands in for one that was not typed.
 pub(crate) fn resolve(args: &CapacityArgs, seed: u64) -> Result<ResolvedArgs, CliError> {
-    let time = args.time.unwrap_or(TIME);
-    if !(LEAST_TIME..=TIME_MAX).contains(&time) {
-        return Err(
-            CliError::usage("--time must be 10s to 24h").hint("a search of 10m finds most: --time 10m")
-        );
-    }
-    if args.trial.is_some_and(|trial| trial < LEAST_TRIAL || trial > time / 2) {
-        return Err(CliError::usage("--trial must be 100ms at least and half of --time at most")
-            .hint("leave it out: it follows from --time"));
-    }
-    let what = if args.users.is_empty() { rate(args, time, seed)? } else { users(args, time, seed)? };
+    let options = options(args);
+    let (time, _) = options.lengths(flag)?;
+    let what = if args.users.is_empty() { rate(args, &options, seed)? } else { users(args, time, seed)? };
     let (format, file) = outputs(args.json.as_deref(), "--output", args.output)?;
     let destination = file.map(|path| Destination::prepare("--json", path, args.force)).transpose()?;
     Ok(ResolvedArgs { what, calibrated: !args.no_calibration, format, destination, quiet: args.quiet })
 }
 
-fn rate(args: &CapacityArgs, time: Duration, seed: u64) -> Result<What, CliError> {
+fn options(args: &CapacityArgs) -> CapacityOptions {
+    CapacityOptions {
+        objectives: args.objectives.clone(),
+        errors: args.errors,
+        from: args.from,
+        to: args.to,
+        peak: args.peak,
+        trial: args.trial,
+        time: args.time,
+    }
+}
+
+fn rate(args: &CapacityArgs, options: &CapacityOptions, seed: u64) -> Result<What, CliError> {
     if args.objectives.is_empty() {
         return Err(CliError::usage("a capacity needs an objective")
             .hint("say what every request must get: --slo 'response.p99 < 50ms'")
             .hint("or measure how the rate grows with users: --users 1,2,4,8,16,32"));
     }
-    let per_s = |rate: Option<Rate>| rate.map(Rate::as_per_second);
-    let (from, to) = (per_s(args.from), per_s(args.to));
-    if let (Some(from), Some(to)) = (from, to)
-        && from >= to
-    {
-        return Err(
-            CliError::usage("--from is not below --to").hint("leave out one of them, or exchange them")
-        );
-    }
-    let errors_max = args.errors.unwrap_or(ERRORS_MAX);
-    if !(0.0..1.0).contains(&errors_max) {
-        return Err(CliError::usage("--errors must be 0% or more, and less than 100%")
-            .hint("for example: --errors 0.1%"));
-    }
-    let objectives = Objectives { thresholds: args.objectives.clone(), errors_max };
-    objectives.check().map_err(|problem| CliError::from(problem.after("--slo ")))?;
-    let any = Rate::per_second(from.unwrap_or(ANY_PER_S));
-    let load = LoadArgs { rate: any, pace: args.pace };
-    Ok(What::Rate(Box::new(LiveCapacity {
-        plan: plan(args, load, args.connections, seed)?,
-        objectives,
-        from_per_s: from,
-        to_per_s: to,
-        peak_per_s: per_s(args.peak),
-        trial: args.trial,
-        time,
-    })))
+    let rate = args.from.or(Rate::per_second(ANY_PER_S));
+    let load = LoadArgs { rate, pace: args.pace };
+    let plan = plan(args, load, args.connections, seed)?;
+    Ok(What::Rate(Box::new(options.search(plan, flag)?)))
 }
 
 fn users(args: &CapacityArgs, time: Duration, seed: u64) -> Result<What, CliError> {

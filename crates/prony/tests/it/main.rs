@@ -52,6 +52,7 @@ mod shape;
 mod stages;
 mod studies;
 mod study;
+mod study_capacity;
 mod study_file;
 mod supervise;
 mod thresholds;

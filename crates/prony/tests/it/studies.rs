@@ -57,6 +57,8 @@ fn study(folder: &Folder, name: &str, names: &[&str], per_s: f64) -> String {
             bins: Vec::new(),
             timelines: Vec::new(),
             executions: Vec::new(),
+            searches: Vec::new(),
+            stages: Vec::new(),
             scenario: None,
             agents: None,
         }

@@ -3,9 +3,11 @@
 use prony_model::{LoadKind, StudyCell, StudyMetric, StudyResult, Verdict};
 
 use super::super::facts::{self, bare, figure};
-use super::super::sessions;
+use super::super::searches::lines as search_lines;
+use super::super::sessions::{self, Part};
 use super::format::{self, figure_cell};
 use super::table::{Column, Content, Table, numbers, words};
+use crate::capacity;
 use crate::number::{count, percent};
 
 /// The cells of one kind of load.
@@ -23,10 +25,11 @@ pub(super) struct Measured {
 
 /// The cells of each kind of load that the study has.
 pub(super) fn measured(result: &StudyResult) -> Vec<Measured> {
-    let kinds = [LoadKind::Run, LoadKind::Exec, LoadKind::Probe].into_iter().map(|kind| {
-        let cells = result.cells.iter().enumerate().filter(|(_, cell)| cell.kind == kind);
-        (kind, cells.collect::<Vec<_>>())
-    });
+    let kinds =
+        [LoadKind::Run, LoadKind::Exec, LoadKind::Probe, LoadKind::Capacity].into_iter().map(|kind| {
+            let cells = result.cells.iter().enumerate().filter(|(_, cell)| cell.kind == kind);
+            (kind, cells.collect::<Vec<_>>())
+        });
     kinds.filter(|(_, cells)| !cells.is_empty()).map(|(kind, cells)| of_kind(kind, &cells)).collect()
 }
 
@@ -37,29 +40,32 @@ fn of_kind(kind: LoadKind, cells: &[(usize, &StudyCell)]) -> Measured {
         LoadKind::Run => ("Loads", "response times in ms"),
         LoadKind::Exec => ("Commands", "times in ms"),
         LoadKind::Probe => ("Probes", "medians in ms"),
+        LoadKind::Capacity => ("Capacities", "per second"),
     };
-    let caption = format!(
-        "{what}: medians over the runs, {of}; below each its 95 % interval, from the differences between runs unless \
-         it says otherwise"
-    );
+    let below = match kind {
+        LoadKind::Capacity => "below each its bounds, of all searches together",
+        _ => "below each its 95 % interval, from the differences between runs unless it says otherwise",
+    };
+    let caption = format!("{what}: medians over the runs, {of}; {below}");
     // All kinds share the prefix, so that a link needs only the number of the cell.
     let mut table = Table::new("cells", &caption, "cell", columns(kind, &metrics)).named(match kind {
         LoadKind::Run => "cells-run",
         LoadKind::Exec => "cells-exec",
         LoadKind::Probe => "cells-probe",
+        LoadKind::Capacity => "cells-capacity",
     });
     for (index, cell) in cells {
         let head = Content::noted(cell.name.as_str(), cell.load.as_str());
         table.row(&index.to_string(), head, row(cell, &metrics));
     }
-    let steps = cells.iter().filter_map(|(index, cell)| steps(*index, cell));
+    let steps = cells.iter().flat_map(|(index, cell)| parts(*index, cell));
     let agents = cells.iter().filter_map(|(index, cell)| agents(*index, cell));
     Measured {
         table,
         limiters: all.iter().filter_map(|cell| Some((cell.name.clone(), facts::limiter(cell)?))).collect(),
         notes: notes(&all, &metrics),
         runs: every_run(kind, cells, &metrics),
-        parts: steps.chain(agents).collect(),
+        parts: steps.chain(agents).chain(searches(cells)).collect(),
     }
 }
 
@@ -72,15 +78,20 @@ fn metrics(kind: LoadKind, cells: &[&StudyCell]) -> Vec<StudyMetric> {
 
 /// A column for each of `metrics`, and those that every table of cells has.
 fn columns(kind: LoadKind, metrics: &[StudyMetric]) -> Vec<Column> {
-    let good = (kind != LoadKind::Probe).then(|| numbers("good", "good"));
+    let good = counts_requests(kind).then(|| numbers("good", "good"));
     let of_metrics = metrics.iter().map(|metric| column(*metric));
     let all = std::iter::once(numbers("runs", "runs")).chain(good).chain(of_metrics);
     all.chain([numbers("n", "n")]).collect()
 }
 
+/// Whether the good ones of its requests or executions say something: a probe makes few, a search is meant to go too far.
+fn counts_requests(kind: LoadKind) -> bool {
+    matches!(kind, LoadKind::Run | LoadKind::Exec)
+}
+
 /// What stands in these columns of `cell`.
 fn row(cell: &StudyCell, metrics: &[StudyMetric]) -> Vec<Content> {
-    let good = (cell.kind != LoadKind::Probe).then(|| good(cell));
+    let good = counts_requests(cell.kind).then(|| good(cell));
     let of_metrics = metrics.iter().map(|metric| figure_cell(figure(cell, *metric)));
     let all = std::iter::once(runs(cell)).chain(good).chain(of_metrics);
     all.chain([count(samples(cell)).into()]).collect()
@@ -109,31 +120,65 @@ fn agents(index: usize, cell: &StudyCell) -> Option<(Table, Vec<String>)> {
     Some((table, notes(&shares, &metrics)))
 }
 
-/// Steps and flows of one load.
-fn steps(index: usize, cell: &StudyCell) -> Option<(Table, Vec<String>)> {
-    let found = cell.scenario.as_ref()?;
+/// Stages, steps and flows of one load.
+fn parts(index: usize, cell: &StudyCell) -> Vec<(Table, Vec<String>)> {
+    sessions::parts(cell)
+        .iter()
+        .map(|part| (of_part(index, cell, part), sessions::notes(&part.rows)))
+        .collect()
+}
+
+fn of_part(index: usize, cell: &StudyCell, part: &Part<'_>) -> Table {
     let mut columns: Vec<Column> =
         sessions::COLUMNS.iter().map(|(key, heading, ..)| numbers(key, heading)).collect();
     columns.extend([numbers("success", "success"), numbers("n", "n"), numbers("failed", "failed")]);
     let caption = format!(
-        "Steps of {}: {}; response times in ms, from when a step was due, and service times, from when it was sent; \
-         below each its 95 % interval",
+        "{} of {}: {}; response times in ms, from when a {} was due, and service times, from when it was sent; below \
+         each its 95 % interval",
+        part.many,
         cell.name,
-        sessions::sessions(found)
+        part.summary,
+        if part.id == "steps" { "step" } else { "request" },
     );
-    let mut table = Table::new(&format!("steps-{index}"), &caption, "step", columns);
-    for (place, row) in sessions::rows(found).iter().enumerate() {
+    let mut table = Table::new(&format!("{}-{index}", part.id), &caption, part.one, columns);
+    for (place, row) in part.rows.iter().enumerate() {
         let times =
             sessions::COLUMNS.iter().map(|(.., time, metric)| figure_cell(row.figure(*time, *metric)));
         let cells = times.chain([figure_cell(row.success), count(row.done).into(), count(row.failed).into()]);
-        let head = if row.request.is_empty() {
+        let head = if row.about.is_empty() {
             Content::from(row.name.trim())
         } else {
-            Content::noted(row.name.as_str(), row.request)
+            Content::noted(row.name.as_str(), row.about.as_str())
         };
         table.row(&place.to_string(), head, cells.collect::<Vec<Content>>());
     }
-    Some((table, sessions::notes(found)))
+    table
+}
+
+/// What each search came to.
+fn searches(cells: &[(usize, &StudyCell)]) -> Option<(Table, Vec<String>)> {
+    let columns = vec![
+        numbers("repeat", "repeat"),
+        words("outcome", "outcome"),
+        words("rests-on", "rests on"),
+        numbers("trials", "trials"),
+        words("file", "file"),
+    ];
+    let mut table = Table::new("searches", "What each search came to", "cell", columns);
+    for (index, cell) in cells {
+        for (place, (search, line)) in cell.searches.iter().zip(search_lines(cell)).enumerate() {
+            let row = [
+                search.repeat.to_string().into(),
+                line.into(),
+                capacity::basis(&search.result).map_or_else(Content::dash, Content::from),
+                count(search.result.trials.len() as u64).into(),
+                Content::Code(search.file.clone()),
+            ];
+            let class = if search.is_partial { "unused" } else { "" };
+            table.row_of(&format!("{index}-{place}"), class, cell.name.as_str(), row);
+        }
+    }
+    (table.len() > 0).then(|| (table, Vec::new()))
 }
 
 /// Requests or executions behind the figures: not the connections, those of the warm-up among them.
@@ -149,6 +194,7 @@ fn column(metric: StudyMetric) -> Column {
         StudyMetric::Memory => "memory, MiB",
         StudyMetric::CpuPerRequest => "server CPU, µs",
         StudyMetric::ServerMemory => "server memory, MiB",
+        StudyMetric::Capacity => "capacity /s",
         metric => metric.name(),
     };
     numbers(metric.name(), heading)
@@ -189,8 +235,8 @@ fn every_run(kind: LoadKind, cells: &[(usize, &StudyCell)], metrics: &[StudyMetr
     let mut columns = vec![
         numbers("repeat", "repeat"),
         numbers("place", "place in order"),
-        numbers("requests", "n"),
-        numbers("failed", "failed"),
+        numbers("requests", if kind == LoadKind::Capacity { "trials" } else { "n" }),
+        numbers("failed", if kind == LoadKind::Capacity { "void" } else { "failed" }),
     ];
     columns.extend(metrics.iter().map(|metric| column(*metric)));
     columns.push(words("verdict", "verdict"));
@@ -199,6 +245,7 @@ fn every_run(kind: LoadKind, cells: &[(usize, &StudyCell)], metrics: &[StudyMetr
         LoadKind::Run => "runs-run",
         LoadKind::Exec => "runs-exec",
         LoadKind::Probe => "runs-probe",
+        LoadKind::Capacity => "runs-capacity",
     };
     let mut table = Table::new(id, "Every run", "cell", columns);
     for (index, cell) in cells {

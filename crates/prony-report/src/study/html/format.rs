@@ -61,6 +61,7 @@ pub(super) fn name(metric: StudyMetric) -> &'static str {
         StudyMetric::Server => "server",
         StudyMetric::Transfer => "transfer",
         StudyMetric::Probe => "time of the whole probe",
+        StudyMetric::Capacity => "capacity",
     }
 }
 
@@ -98,9 +99,10 @@ pub(super) fn known(cell: &StudyCell, metric: StudyMetric) -> Option<f64> {
     figure(cell, metric)?.value.filter(|value| value.is_finite() && *value >= 0.0)
 }
 
-/// The interval that speaks of the next run.
+/// The interval that speaks of the next run; of a capacity also the bounds of the only search.
 pub(super) fn across(cell: &StudyCell, metric: StudyMetric) -> Option<Interval> {
-    let figure = figure(cell, metric).filter(|figure| figure.basis == FigureBasis::AcrossRuns)?;
+    let is_shown = |basis| basis == FigureBasis::AcrossRuns || metric == StudyMetric::Capacity;
+    let figure = figure(cell, metric).filter(|figure| is_shown(figure.basis))?;
     figure.interval
 }
 
@@ -112,7 +114,8 @@ pub(super) fn figure_cell(figure: Option<&StudyFigure>) -> Content {
     let number = bare(figure.metric, known);
     match (figure.interval, figure.basis) {
         (Some(range), FigureBasis::AcrossRuns | FigureBasis::WithinRun) => {
-            let within = if figure.basis == FigureBasis::WithinRun { " within the run" } else { "" };
+            let is_within = figure.basis == FigureBasis::WithinRun && figure.metric != StudyMetric::Capacity;
+            let within = if is_within { " within the run" } else { "" };
             Content::noted(number, format!("{}{within}", interval(figure.metric, range)))
         }
         _ => number.into(),

@@ -133,6 +133,7 @@ fn word(metric: &MetricComparison) -> Word {
         ComparisonOutcome::Slower => ("▼", "bad"),
         ComparisonOutcome::SlowerSizeUncertain => ("▽", "bad"),
         ComparisonOutcome::NoDifference => ("=", "soft"),
+        ComparisonOutcome::NoDifferenceSeen => ("~", "soft"),
         ComparisonOutcome::TooNoisy { .. } | ComparisonOutcome::NoVerdict { .. } => ("?", "care"),
     };
     let word = metric.outcome.word();

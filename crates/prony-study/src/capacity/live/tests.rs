@@ -19,11 +19,11 @@ fn stored() -> RunResult {
 }
 
 /// One worker with a fixed service time: beyond its capacity a queue grows as long as the load lasts.
-struct Rig {
+pub(crate) struct Rig {
     capacity: f64,
     service_ms: f64,
     clock: Duration,
-    runs: usize,
+    pub(crate) runs: usize,
     /// Loads that were put on the server, as rates.
     loads: Vec<f64>,
     ended: Vec<TrialOutcome>,
@@ -36,13 +36,13 @@ struct Rig {
     /// After so many runs it stops answering, too.
     dies_after_runs: usize,
     /// The run in which Ctrl-C comes.
-    interrupted_at: usize,
+    pub(crate) interrupted_at: usize,
     /// α and β of a closed loop.
     law: (f64, f64),
 }
 
 impl Rig {
-    fn new(capacity: f64) -> Self {
+    pub(crate) fn new(capacity: f64) -> Self {
         Self {
             capacity,
             service_ms: 1e3 / capacity,

@@ -1,4 +1,4 @@
-//! The keys of loads: the long flags of `prony run`, `prony probe` and `prony exec`.
+//! The keys of loads: the long flags of `prony run`, `prony probe`, `prony exec` and `prony capacity`.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -8,8 +8,8 @@ use serde::Deserialize;
 
 use crate::file::agents::AgentsKey;
 use crate::file::scalar::{
-    ArrivalsArg, BackoffArg, Count, CountU32, DurationArg, Failures, PerSecond, Scalar, Share, StagesArg,
-    Statuses,
+    ArrivalsArg, BackoffArg, Count, CountU32, DurationArg, ErrorsArg, Failures, PerSecond, Scalar, Share,
+    StagesArg, Statuses,
 };
 
 /// The keys of all kinds of load together: which of them a load may have depends on its `kind`.
@@ -26,6 +26,7 @@ impl JsonSchema for LoadKeys {
             RunKeys::json_schema(generator),
             ProbeKeys::json_schema(generator),
             ExecKeys::json_schema(generator),
+            CapacityKeys::json_schema(generator),
         ] {
             if let Some(serde_json::Value::Object(of_kind)) = of_kind.remove("properties") {
                 for (key, value) in of_kind {
@@ -34,7 +35,7 @@ impl JsonSchema for LoadKeys {
             }
         }
         json_schema!({
-            "description": "What is done to a target: the long flags of `prony run`, `prony probe` or `prony exec`, by its kind.",
+            "description": "What is done to a target: the long flags of `prony run`, `prony probe`, `prony exec` or `prony capacity`, by its kind.",
             "type": "object",
             "properties": properties,
             "additionalProperties": false
@@ -52,6 +53,8 @@ pub(in crate::file) enum KindKey {
     Probe,
     /// As of `prony exec`.
     Exec,
+    /// As of `prony capacity`.
+    Capacity,
 }
 
 /// A load as of `prony run`.
@@ -220,6 +223,28 @@ pub(in crate::file) struct ExecKeys {
     /// Where its output goes: null or pipe.
     #[serde(default)]
     pub(in crate::file) output: OutputKey,
+}
+
+/// A search for the capacity as of `prony capacity`: these, and the keys of a run that say what is sent.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(in crate::file) struct CapacityKeys {
+    #[expect(dead_code, reason = "it has chosen these keys")]
+    kind: Option<KindKey>,
+    /// What every trial must meet, as a threshold or a list of them: response.p99 < 50ms.
+    pub(in crate::file) slo: Option<OneOrMore>,
+    /// Share of requests that may have no good answer; 0.1% if absent.
+    pub(in crate::file) errors: Option<ErrorsArg>,
+    /// The rate that is planned for, to be shown against the capacity.
+    pub(in crate::file) peak: Option<PerSecond>,
+    /// Try no lower rate, and begin there.
+    pub(in crate::file) from: Option<PerSecond>,
+    /// Try no higher rate.
+    pub(in crate::file) to: Option<PerSecond>,
+    /// Time for all trials; 10m if absent.
+    pub(in crate::file) time: Option<DurationArg>,
+    /// Length of a trial; 10s, or less where the time is short, if absent.
+    pub(in crate::file) trial: Option<DurationArg>,
 }
 
 /// A text, or a list of them.

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use prony_model::ComparisonResult;
-use prony_study::{DIFFERENCES_LISTED_MAX, IncomparableRuns, StoredQuestion, StoredRun, compare_stored};
+use prony_study::{
+    DIFFERENCES_LISTED_MAX, IncomparableRuns, StoredQuestion, StoredRun, StoredSearch, compare_stored,
+};
 
 use crate::cli_error::CliError;
 use crate::cmd::report::read::{self, Stored};
@@ -22,10 +24,28 @@ pub(super) fn compare(
     [a, b]: [Vec<Stored>; 2],
     question: &StoredQuestion,
 ) -> Result<ComparisonResult, CliError> {
-    compare_stored([runs(a)?, runs(b)?], question).map_err(|error| match error {
+    compare_stored([runs(a)?, runs(b)?], question).map_err(incomparable)
+}
+
+/// The same with stored searches for a capacity.
+pub(super) fn compare_searches(
+    [a, b]: [Vec<Stored>; 2],
+    question: &StoredQuestion,
+) -> Result<ComparisonResult, CliError> {
+    let search = |Stored { name, result }| match result {
+        AnyResult::Capacity(result) => Ok(StoredSearch { name, result: *result }),
+        _ => Err(CliError::usage(format!("{name} is not a result of `prony capacity`"))
+            .hint("compare searches with searches: prony capacity URL --json FILE")),
+    };
+    let searches = |side: Vec<Stored>| side.into_iter().map(search).collect::<Result<Vec<_>, _>>();
+    prony_study::compare_searches([searches(a)?, searches(b)?], question).map_err(incomparable)
+}
+
+fn incomparable(error: IncomparableRuns) -> CliError {
+    match error {
         IncomparableRuns::Different(differences) => refused(&differences),
         IncomparableRuns::Damaged { name, error } => CliError::usage(format!("{name}: {error}")),
-    })
+    }
 }
 
 /// Every result that `paths` name, a folder standing for the results in it.

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use prony_model::{ComparisonResult, StudyResult};
+use prony_model::{ComparisonResult, LoadKind, StudyResult};
 use prony_report::{Style, clean, markdown};
 use prony_study::{CellPair, LeftOut, StoredQuestion, StudyPair};
 
@@ -44,7 +44,7 @@ pub(super) fn compare(folders: &[PathBuf; 2], question: &StoredQuestion) -> Resu
     let left_out = pair.left_out.iter().map(|left_out| match left_out {
         LeftOut::OnlyInA(name) => format!("{name} is in {} only", folders[0].display()),
         LeftOut::OnlyInB(name) => format!("{name} is in {} only", folders[1].display()),
-        LeftOut::NoLoad(name) => format!("{name} is no load: only loads are compared"),
+        LeftOut::NoLoad(name) => format!("{name} is no load: only loads and capacities are compared"),
     });
     Ok(Studies { cells: cells.collect(), left_out: left_out.collect() })
 }
@@ -66,7 +66,11 @@ fn of_cell(
         return Err("no repeat is valid on both sides".to_owned());
     }
     let files = [0, 1].map(|side| cell.files[side].iter().map(|file| folders[side].join(file)).collect());
-    let compared = stored::read(&files).and_then(|sides| stored::compare(sides, question));
+    let compare = match cell.kind {
+        LoadKind::Capacity => stored::compare_searches,
+        _ => stored::compare,
+    };
+    let compared = stored::read(&files).and_then(|sides| compare(sides, question));
     let mut result = compared.map_err(|cli_error| cli_error.in_a_line())?;
     for (side, compared) in [&mut result.a, &mut result.b].into_iter().enumerate() {
         compared.name = format!("{}: {}", folders[side].display(), cell.names[side]);

@@ -8,7 +8,7 @@ use prony_report::live::{StudyMoment, study_screen};
 use prony_report::{Style, clean};
 use prony_study::{Study, StudyEvent};
 
-use super::progress::{StudyLine, ended, live};
+use super::progress::{StudyLine, ended, live, trial};
 use crate::cli_error::CliError;
 use crate::live::view::{Shown, View};
 use crate::{output, terminal};
@@ -47,6 +47,8 @@ pub(super) struct State {
     failed: usize,
     cell: String,
     doing: String,
+    /// The trial of a search that is on, for the front of what is being done.
+    trial: String,
     findings: Findings,
     ended: Vec<String>,
 }
@@ -68,6 +70,7 @@ impl LiveStudy {
             failed: 0,
             cell: String::new(),
             doing: String::new(),
+            trial: String::new(),
             findings: Findings::default(),
             ended: Vec::new(),
         };
@@ -142,8 +145,13 @@ impl State {
                 self.cell =
                     format!("{} of {} · {} · repeat {}", step.place, self.line.of, cell.name, step.repeat);
                 self.doing.clear();
+                self.trial.clear();
             }
-            StudyEvent::Run(RunEvent::Progress(progress)) => self.doing = live(progress),
+            StudyEvent::Run(RunEvent::Progress(progress)) => {
+                self.doing = [self.trial.as_str(), &live(progress)].concat();
+            }
+            StudyEvent::TrialBegins(plan) => self.trial = format!("{} · ", trial(plan)),
+            StudyEvent::TrialEnded(_) => self.trial.clear(),
             StudyEvent::Run(_) => {}
             StudyEvent::Exec(event) => {
                 if let ExecEvent::Run { done, expected, .. } = event {

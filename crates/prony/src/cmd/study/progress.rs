@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use prony_model::{Progress, RunEvent, Verdict};
+use prony_report::capacity::trial_line;
 use prony_report::{clean, rate, seconds, verdict_word};
-use prony_study::{Folder, Step, Study, StudyEvent};
+use prony_study::{Folder, Step, Study, StudyEvent, TrialPlan};
 
 use crate::output;
 use crate::progress::StatusLine;
@@ -20,6 +21,8 @@ pub(super) struct StudyLine {
     pub(super) of: usize,
     /// What is being run: its place and its cell.
     now: String,
+    /// The trial of a search that is on.
+    trial: String,
     /// For each cell, how long its runs took, and how many are to come.
     cells: Vec<Pace>,
 }
@@ -46,6 +49,7 @@ impl StudyLine {
             quiet,
             of: steps.len(),
             now: String::new(),
+            trial: String::new(),
             cells,
         }
     }
@@ -60,10 +64,21 @@ impl StudyLine {
             StudyEvent::Starting { target } => self.show(&format!("starting {target}")),
             StudyEvent::Stopping { target } => self.show(&format!("stopping {target}")),
             StudyEvent::Running { step, cell } => {
+                self.trial.clear();
                 self.now = format!("{} of {} · {}", step.place, self.of, clean(&cell.name));
                 self.show("");
             }
-            StudyEvent::Run(RunEvent::Progress(progress)) => self.show(&live(progress)),
+            StudyEvent::Run(RunEvent::Progress(progress)) => self.show(&self.doing(&live(progress))),
+            StudyEvent::TrialBegins(plan) => {
+                self.trial = trial(plan);
+                self.show(&self.trial);
+            }
+            StudyEvent::TrialEnded(trial) => {
+                self.trial.clear();
+                if self.run_lines {
+                    output::write_stderr(&format!("  {}\n", clean(&trial_line(trial))));
+                }
+            }
             StudyEvent::Retried { step, cell, reasons, retry, of } if !self.quiet => {
                 let reasons: Vec<&str> = reasons.iter().map(|code| code.name()).collect();
                 self.print(&format!(
@@ -101,6 +116,11 @@ impl StudyLine {
                 self.print(&format!("given up: {}; its other runs are not tried\n", clean(target)));
             }
         }
+    }
+
+    /// The trial that is on, if one is, and what is known of it.
+    fn doing(&self, live: &str) -> String {
+        if self.trial.is_empty() { live.to_owned() } else { format!("{} · {live}", self.trial) }
     }
 
     /// A line that stays.
@@ -141,6 +161,11 @@ pub(super) fn live(progress: &Progress) -> String {
     format!("{} /s", rate(progress.rate_per_s))
 }
 
+/// "1,200 /s for 10 s"
+pub(super) fn trial(plan: &TrialPlan) -> String {
+    format!("trying {} /s for {}", rate(plan.rate_per_s), seconds(plan.length.as_secs_f64()))
+}
+
 /// A line for a run that has ended.
 pub(super) fn ended(step: &Step, of: usize, name: &str, verdict: Option<Verdict>, took: Duration) -> String {
     let verdict = verdict.map(|verdict| format!(" · {}", verdict_word(verdict))).unwrap_or_default();
@@ -174,6 +199,7 @@ mod tests {
             quiet: true,
             of: 8,
             now: String::new(),
+            trial: String::new(),
             cells: cells.iter().map(pace).collect(),
         }
     }

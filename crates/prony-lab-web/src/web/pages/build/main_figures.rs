@@ -159,7 +159,7 @@ fn range(values: &[f64]) -> String {
 /// The unit in which comparisons have a metric.
 fn unit(metric: Metric) -> &'static str {
     match metric {
-        Metric::Rate => "/s",
+        Metric::Rate | Metric::Capacity => "/s",
         Metric::Cpu => "µs of CPU time per request",
         _ => "ms",
     }

@@ -39,6 +39,9 @@ pub(super) fn figure(layout: &Layout<'_>, metric: StudyMetric) -> Option<Figure>
     let intervals = all.iter().filter(|cell| across(cell, metric).is_some()).count();
     let bars = match intervals {
         0 => "There are too few runs for intervals.".to_owned(),
+        some if metric == StudyMetric::Capacity => {
+            format!("The bar is from the lower to the upper bound; {some} of {} cells have both.", all.len())
+        }
         some if some == all.len() => {
             "The bar is the 95 % interval, from the differences between runs.".to_owned()
         }

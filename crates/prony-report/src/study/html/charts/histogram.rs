@@ -200,6 +200,8 @@ mod tests {
             bins: bins.collect(),
             timelines: Vec::new(),
             executions: Vec::new(),
+            searches: Vec::new(),
+            stages: Vec::new(),
             scenario: None,
             agents: None,
         };

@@ -85,6 +85,7 @@ fn plain(metric: StudyMetric) -> &'static str {
         StudyMetric::Wall => "time of the command",
         StudyMetric::Probe => "time of a probe",
         StudyMetric::CpuPerRequest => "CPU time per request",
+        StudyMetric::Capacity => "capacity",
         other => other.name(),
     }
 }
@@ -96,6 +97,8 @@ fn superior(metric: StudyMetric, ratio: f64) -> String {
             format!("answers {} as many requests per second as", times(ratio))
         }
         StudyMetric::Rate => format!("answers {} more requests per second than", rough_percent(ratio - 1.0)),
+        StudyMetric::Capacity if ratio >= 1.95 => format!("carries {} as much as", times(ratio)),
+        StudyMetric::Capacity => format!("carries {} more than", rough_percent(ratio - 1.0)),
         StudyMetric::CpuPerRequest => {
             format!("takes {} less CPU time per request than", rough_percent(1.0 - 1.0 / ratio))
         }
@@ -108,6 +111,7 @@ fn superior(metric: StudyMetric, ratio: f64) -> String {
 fn compared(metric: StudyMetric, ratio: f64) -> String {
     match metric {
         StudyMetric::Rate => format!("{} the rate of", times(ratio)),
+        StudyMetric::Capacity => format!("{} the capacity of", times(ratio)),
         StudyMetric::CpuPerRequest => {
             format!("{} less CPU time per request than", rough_percent(1.0 - 1.0 / ratio))
         }

@@ -1,5 +1,6 @@
 //! The pictures, in the order in which they are worth looking at.
 
+mod capacities;
 mod concurrency;
 mod dots;
 mod executions;
@@ -36,6 +37,7 @@ pub(super) fn figures(layout: &Layout<'_>) -> Vec<Figure> {
         dots::figure(layout, StudyMetric::CpuPerRequest),
         dots::figure(layout, StudyMetric::Wall),
         dots::figure(layout, StudyMetric::Probe),
+        dots::figure(layout, StudyMetric::Capacity),
         concurrency::figure(layout),
         quantiles::figure(layout),
         histogram::figure(layout),
@@ -45,5 +47,5 @@ pub(super) fn figures(layout: &Layout<'_>) -> Vec<Figure> {
         executions::shares(layout),
         phases::figure(layout),
     ];
-    figures.into_iter().flatten().collect()
+    figures.into_iter().flatten().chain(capacities::figures(layout)).collect()
 }
