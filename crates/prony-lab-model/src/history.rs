@@ -38,8 +38,8 @@ impl Series {
         !["p99.9", "max", "min"].contains(&self.metric.as_str())
     }
 
-    /// Whether two commits can be compared for a change of it: a comparison measures loads in turn, and neither commands
-    /// nor probes.
+    /// Whether two commits can be compared for a change of it: a comparison measures loads in turn, and neither commands,
+    /// probes nor searches for a capacity.
     pub fn is_comparable(&self) -> bool {
         let metric = StudyMetric::ALL.into_iter().find(|metric| metric.name() == self.metric);
         metric.is_none_or(|metric| metric.kind() == LoadKind::Run)
@@ -181,7 +181,7 @@ mod tests {
         for metric in ["rate", "p50", "p99", "cpu-per-request", "server-memory"] {
             check(metric, true);
         }
-        for metric in ["wall", "wall-mean", "user", "memory", "probe", "dns"] {
+        for metric in ["wall", "wall-mean", "user", "memory", "probe", "dns", "capacity"] {
             check(metric, false);
         }
     }

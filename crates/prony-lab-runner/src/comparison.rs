@@ -121,13 +121,40 @@ fn of_both(texts: [&str; 2], folders: [&Path; 2], title: &str) -> Result<String,
         double(matrix, &known);
     }
     let repeats = study.get("repeats").and_then(Value::as_integer).unwrap_or(1);
-    study.insert("repeats".to_owned(), Value::Integer(repeats.max(LEAST_REPEATS)));
+    let has_loads = without_searches(study);
+    let least = if has_loads { LEAST_REPEATS } else { 1 };
+    study.insert("repeats".to_owned(), Value::Integer(repeats.max(least)));
     study.insert("order".to_owned(), Value::String("random".to_owned()));
     study.insert("name".to_owned(), Value::String("comparison".to_owned()));
     study.insert("title".to_owned(), Value::String(title.to_owned()));
     study.insert("targets".to_owned(), Value::Table(both));
     study.insert("compare".to_owned(), Value::Array(compare));
     toml::to_string(study).map_err(|error| format!("failed to write the study of both commits ({error})"))
+}
+
+/// Leaves out searches for a capacity, which take minutes each, where there are loads that can be measured in turn; returns
+/// whether there are. Searches alone are compared by their bounds, however few.
+fn without_searches(study: &mut Table) -> bool {
+    let Some(loads) = study.get("loads").and_then(Value::as_table) else { return true };
+    let is_search = |load: &Value| load.get("kind").and_then(Value::as_str) == Some("capacity");
+    let searches: Vec<String> =
+        loads.iter().filter(|(_, load)| is_search(load)).map(|(name, _)| name.clone()).collect();
+    if searches.is_empty() || searches.len() == loads.len() {
+        return searches.is_empty();
+    }
+    let matrix = study.entry("matrix").or_insert_with(|| Value::Table(Table::new()));
+    let Some(matrix) = matrix.as_table_mut() else { return true };
+    if let Some(Value::Array(chosen)) = matrix.get_mut("load") {
+        chosen.retain(|name| !searches.iter().any(|search| name.as_str() == Some(search)));
+    } else {
+        let names = searches.into_iter().map(Value::String).collect();
+        let point = Table::from_iter([("load".to_owned(), Value::Array(names))]);
+        let excluded = matrix.entry("exclude").or_insert_with(|| Value::Array(Vec::new()));
+        if let Some(excluded) = excluded.as_array_mut() {
+            excluded.push(Value::Table(point));
+        }
+    }
+    true
 }
 
 /// A target of either commit, in its folder; none where it is not started.
@@ -225,6 +252,20 @@ mod tests {
             .expect("TOML");
         assert_eq!(study["matrix"].as_table(), Some(&expected));
         assert_eq!(study["repeats"].as_integer(), Some(20));
+    }
+
+    #[test]
+    fn searches_are_left_to_the_bounds() {
+        let loads = "[targets.a]\nserve = \"null\"\n[loads.x]\n[loads.launch]\nkind = \"capacity\"\n";
+        let study = made(loads, loads).expect("a study");
+        let expected: Table = "exclude = [{ load = [\"launch\"] }]".parse().expect("TOML");
+        assert_eq!((study["matrix"].as_table(), study["repeats"].as_integer()), (Some(&expected), Some(10)));
+        let chosen = format!("{loads}[matrix]\nload = [\"launch\", \"x\"]");
+        let study = made(&chosen, &chosen).expect("a study");
+        assert_eq!(study["matrix"].as_table(), Some(&"load = [\"x\"]".parse().expect("TOML")));
+        let alone = loads.replace("[loads.x]\n", "");
+        let study = made(&alone, &alone).expect("a study");
+        assert_eq!((study.get("matrix"), study["repeats"].as_integer()), (None, Some(1)));
     }
 
     #[test]

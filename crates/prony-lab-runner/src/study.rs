@@ -26,7 +26,7 @@ const FILE_BYTES_MAX: u64 = 64 << 20;
 /// All of them together.
 const BYTES_MAX: u64 = 256 << 20;
 /// Folders of a study whose files are of use later.
-const FOLDERS: [&str; 4] = ["", RUNS, "failed", "logs"];
+const FOLDERS: [&str; 5] = ["", RUNS, "failed", "partial", "logs"];
 /// Where stored runs are.
 const RUNS: &str = "runs";
 

@@ -3,6 +3,7 @@
 mod ask;
 mod attacks;
 mod caches;
+mod capacity;
 mod checkout;
 mod faults;
 mod https;
