@@ -54,6 +54,13 @@ pub fn again(plan: &RunPlan) -> Again {
     if let Some(retries) = &plan.retries {
         self::retries(&mut again, retries, plan.timeouts.request);
     }
+    if let Some(trace) = &plan.trace {
+        again.switch("--trace", true);
+        again.flag("--trace-share", format!("{}%", trace.share * 100.0));
+        if let Some(url) = &trace.url {
+            again.flag("--trace-url", url);
+        }
+    }
     match plan.driver {
         DriverChoice::Auto => {}
         DriverChoice::Epoll => again.flag("--driver", "epoll"),

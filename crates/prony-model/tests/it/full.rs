@@ -7,12 +7,13 @@ use prony_model::{
     Arrivals, Backoff, Body, BodyCheck, Bytes, CalibrationUse, Checks, CleanParts, Client, ClientCertificate,
     Connections, CutReason, DriverChoice, DriverUsed, End, Environment, ErrorKind, ErrorSummary,
     EventStreams, Evidence, FORMAT, Finding, FindingCode, FirstResponse, Handshakes, HistogramData,
-    Histograms, Http2Use, Interval, KernelClock, KernelClockUse, Latencies, LatencyDrift, LatencySummary, Limiter,
-    LimiterKind, Load, MachineUse, Outcome, OutcomeSummary, QUANTILES, QuantileNote, Rate, RateSummary,
-    RecordedArrivals, Replay, ReplayResult, RequestPlan, Requests, RetryOn, RetryPlan, RetryUse, RunPlan,
-    RunResult, ScenarioResult, SecondPoint, ServerCertificate, SessionCounts, Severity, SoloRequests,
-    StageResult, Stages, Start, StatusPair, StatusSet, Target, ThreadUse, Timeouts, Timing, TlsOptions,
-    TlsUse, TlsVersions, TracePlan, TracedRequest, Traces, Traffic, TrafficPart, VERSION, Verdict, Version,
+    Histograms, Http2Use, Interval, KernelClock, KernelClockUse, Latencies, LatencyDrift, LatencySummary,
+    Limiter, LimiterKind, Load, MachineUse, Outcome, OutcomeSummary, QUANTILES, QuantileNote, Rate,
+    RateSummary, RecordedArrivals, Replay, ReplayResult, RequestPlan, Requests, RetryOn, RetryPlan, RetryUse,
+    RunPlan, RunResult, ScenarioResult, SecondPoint, ServerCertificate, SessionCounts, Severity,
+    SoloRequests, StageResult, Stages, Start, StatusPair, StatusSet, Target, ThreadUse, Timeouts, Timing,
+    TlsOptions, TlsUse, TlsVersions, TracePlan, TracedRequest, Traces, Traffic, TrafficPart, VERSION,
+    Verdict, Version,
 };
 
 /// A closed loop in which everything happened.

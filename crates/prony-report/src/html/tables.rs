@@ -7,7 +7,7 @@ use crate::fleet::AgentTable;
 use crate::latency::{KernelRows, headings, table};
 use crate::number::{count, percent, plural, seconds};
 use crate::study::{Content, Table, Word, numbers, words};
-use crate::{failures, scenario, stages as stage_rows, threshold};
+use crate::{failures, scenario, stages as stage_rows, threshold, traces};
 
 /// What each clock of the table is.
 fn meaning(row: &str) -> &'static str {
@@ -109,6 +109,34 @@ pub(super) fn steps(result: &RunResult) -> Option<(Table, Vec<String>)> {
         table.row(&number.to_string(), name.trim().to_owned(), cells.into_iter().map(Into::into));
     }
     Some((table, found.notes))
+}
+
+/// The slowest traced requests, and how many there were.
+pub(super) fn traces(result: &RunResult) -> Option<(Table, String)> {
+    let summary = traces::summary(result)?;
+    let (rows, unit) = traces::rows(result);
+    let [response, service, status, sent, trace] = traces::HEADINGS;
+    let columns = vec![
+        numbers(response, response),
+        numbers(service, service),
+        words(status, status),
+        words("sent", sent),
+        words(trace, trace),
+        words("note", "note"),
+    ];
+    let caption = format!("The slowest of the sampled requests; times in {unit}");
+    let mut table = Table::new("traces", &caption, "", columns);
+    for (number, row) in rows.into_iter().enumerate() {
+        let [response, service, status, sent, trace] = row.cells;
+        let trace = match row.link {
+            Some(link) => Content::Elsewhere(link, trace),
+            None => Content::Code(trace),
+        };
+        let cells =
+            [response.into(), service.into(), status.into(), sent.into(), trace, row.notes.join(", ").into()];
+        table.row(&number.to_string(), (number + 1).to_string(), cells);
+    }
+    Some((table, summary))
 }
 
 /// How punctually recorded requests were sent.

@@ -6,7 +6,8 @@ use std::time::Duration;
 use prony_model::{
     ErrorKind, EvaluatedThreshold, FindingCode, Interval, LatencyDrift, MemoryGrowth, ProcessesUse,
     RecordedArrivals, Replay, ReplayResult, Requests, RetryUse, RunResult, SecondPoint, ServerSection,
-    ServerUse, Severity, Stage, StageResult, Stages, StatusPair, Threshold, Verdict,
+    ServerUse, Severity, Stage, StageResult, Stages, StatusPair, Threshold, TracePlan, TracedRequest, Traces,
+    Verdict,
 };
 use prony_report::html::{fleet, run};
 use serde_json::{Value, json};
@@ -106,6 +107,22 @@ fn everything() -> RunResult {
         by_reason: BTreeMap::from([("503".to_owned(), 20)]),
         ..RetryUse::default()
     });
+    result.plan.trace = Some(TracePlan {
+        share: 0.1,
+        url: Some("http://jaeger.test:16686/trace/{trace_id}?a=1&b=2".to_owned()),
+    });
+    let traced = |digit: &str, response_ms: f64| TracedRequest {
+        trace_id: digit.repeat(32),
+        sent_at: "2026-01-02T03:04:05.678Z".to_owned(),
+        response_ms,
+        service_ms: response_ms / 2.0,
+        outcome: "2xx".to_owned(),
+        status: Some(200),
+        attempts: 2,
+        step: Some("log in <i>".to_owned()),
+    };
+    result.traces =
+        Some(Traces { requests: 1_500, sampled: 150, slowest: vec![traced("a", 30.0), traced("b", 9.0)] });
     result.findings = vec![
         finding(FindingCode::Steal, Severity::Warning, "the hypervisor took 6 % <i>", "use another machine"),
         finding(
@@ -413,6 +430,26 @@ fn foreign_text_stays_text() {
         assert!(page.contains("&lt;script&gt;") || page.contains("&#60;script&#62;"));
         assert!(!page.contains("<script") && !page.contains("<img") && !page.contains('\u{202e}'));
     }
+}
+
+/// Slow requests lead to what the tracing system has of them.
+#[test]
+fn traces_are_links() {
+    let page = check(&everything());
+    let text = flat(&page);
+    assert!(text.contains("150 of 1,500 requests sampled; the 2 slowest, by response time:"), "{text}");
+    let (id, other) = ("a".repeat(32), "b".repeat(32));
+    for id in [&id, &other] {
+        let link = format!("http://jaeger.test:16686/trace/{id}?a=1&amp;b=2");
+        assert!(
+            page.contains(&format!(r#"<a href="{link}" rel="noreferrer"><code>{id}</code></a>"#)),
+            "{page}"
+        );
+    }
+    assert!(text.contains("03:04:05.678") && text.contains("step log in <i>, sent 2 times"), "{text}");
+    let mut without = everything();
+    without.plan.trace = None;
+    assert!(!check(&without).contains("jaeger"));
 }
 
 /// Secrets are in the plan of a run that is just over, and on no page.

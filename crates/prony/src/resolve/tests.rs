@@ -274,6 +274,7 @@ fn the_command_of_a_report_makes_the_same_plan() {
         "https://127.0.0.1:3000/ --sni localhost --tls 1.2 --cacert a.pem --cert b.pem --key c.pem",
         "x --retries 3 --retry-on connect,timeout,503,5xx --retry-backoff 50ms..1s --retry-budget 7% --attempt-timeout 700ms",
         "x --retries 1 --retry-on reset",
+        "x --trace --trace-share 10% --trace-url http://127.0.0.1:16686/trace/{trace_id}",
         "x --unix /tmp/a.sock",
         "x --connect-to 127.0.0.1:1,127.0.0.2:2 --source 127.0.0.2-127.0.0.4",
     ] {
