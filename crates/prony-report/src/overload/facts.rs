@@ -94,10 +94,9 @@ pub(super) fn details(run: &OverloadRun) -> Vec<(&'static str, String)> {
         ));
     }
     if let Some(drained) = run.drained_after_s {
-        details.push((
-            "drained",
-            format!("single requests took as long as before {} after all load", seconds(drained)),
-        ));
+        // The first look is made at once.
+        let when = if drained < 0.001 { "right".to_owned() } else { seconds(drained) };
+        details.push(("drained", format!("single requests took as long as before {when} after all load")));
     }
     details
 }

@@ -252,7 +252,10 @@ impl Searching<'_> {
         let outcome = match &self.died {
             // What is gone has no capacity, unless it carried something before.
             Some(why) if found.carried.is_none() => CapacityOutcome::Unknown { reason: why.clone() },
-            _ => outcome(&found, &self.tried, |limit| self.reason(limit)),
+            _ => {
+                let carried_per_s = found.carried.map_or(0.0, |carried| carried.rate_per_s);
+                outcome(&found, &self.tried, |limit| self.reason(limit, carried_per_s))
+            }
         };
         let findings =
             findings(&outcome, &self.trials, self.not_recovered_after, self.interrupted, options.time);
@@ -366,11 +369,12 @@ impl Searching<'_> {
         self.search.end();
     }
 
-    /// Why no higher load was tried, in words.
-    fn reason(&self, limit: CapacityLimit) -> String {
+    /// Why no load higher than `carried_per_s` was tried, in words.
+    fn reason(&self, limit: CapacityLimit, carried_per_s: f64) -> String {
         let voids = self.tried.iter().zip(&self.trials).rev();
         let mut voids = voids.filter(|(tried, _)| tried.void_by == Some(limit)).map(|(_, trial)| trial);
-        let last = voids.next();
+        // Long trials confirm a lower load, and they too may be void.
+        let last = voids.clone().find(|trial| trial.rate_per_s > carried_per_s).or_else(|| voids.next());
         let at = last.map(|trial| format!(" at {} /s: {}", whole(trial.rate_per_s), trial.reason));
         let at = at.unwrap_or_default();
         match limit {

@@ -1,8 +1,8 @@
 //! Searches by scripted runs: a server of known capacity, and what can go wrong on the way.
 
 use prony_model::{
-    Absence, AbsenceKind, Arrivals, CapacityOutcome, Confirmation, FindingCode, FleetAgent, Interval,
-    LatencySummary, Limiter, LimiterKind, SecondPoint, Severity, from_json,
+    Absence, AbsenceKind, Arrivals, CapacityOutcome, Confirmation, Finding, FindingCode, FleetAgent,
+    Interval, LatencySummary, Limiter, LimiterKind, SecondPoint, Severity, from_json,
 };
 
 use super::*;
@@ -39,6 +39,8 @@ pub(crate) struct Rig {
     pub(crate) interrupted_at: usize,
     /// α and β of a closed loop.
     law: (f64, f64),
+    /// The client uses all of its core from this rate on: in short loads, and in those of 30 seconds or more.
+    client_per_s: (f64, f64),
 }
 
 impl Rig {
@@ -57,6 +59,7 @@ impl Rig {
             dies_after_runs: usize::MAX,
             interrupted_at: usize::MAX,
             law: (1.0, 0.0),
+            client_per_s: (f64::INFINITY, f64::INFINITY),
         }
     }
 }
@@ -118,6 +121,16 @@ impl LoadRunner for Rig {
                 let queue_ms = |share: f64| self.service_ms + 1e3 * excess * measured_s * share;
                 let done = asked.min(self.capacity);
                 result.rate.done_per_s = done;
+                let (short, long) = self.client_per_s;
+                if asked >= if measured_s < 30.0 { short } else { long } {
+                    result.findings.push(Finding {
+                        code: FindingCode::ClientCpu,
+                        severity: Severity::Invalid,
+                        evidence: Vec::new(),
+                        message: "all of a core".to_owned(),
+                        advice: String::new(),
+                    });
+                }
                 if excess > 0.0 {
                     let sentence = "one thread".to_owned();
                     result.limiter =
@@ -435,6 +448,23 @@ impl TrialRunner for Fleet {
     fn begins(&mut self, _: &TrialPlan) {}
 
     fn ended(&mut self, _: &CapacityTrial) {}
+}
+
+/// That a long trial of a lower load is void, too, is no reason why no higher load was tried.
+#[test]
+fn the_limit_is_that_of_loads_above_the_bound() {
+    let mut rig = Rig { client_per_s: (600.0, 500.0), ..Rig::new(1e6) };
+    let search = LiveCapacity { from_per_s: Some(100.0), ..live("response.p90 < 50ms") };
+    let result = search.search(&mut rig).expect("a search");
+    let CapacityOutcome::AtLeast { limit, reason, lower_per_s, confirmation, .. } = &result.outcome else {
+        panic!("{:?}", result.outcome)
+    };
+    assert_eq!(*limit, CapacityLimit::Client);
+    assert!((550.0..600.0).contains(lower_per_s), "{lower_per_s}");
+    let at = reason.strip_prefix("the client is the limit at ").and_then(|rest| rest.split_once(" /s"));
+    let at: f64 = at.expect("a rate").0.replace(',', "").parse().expect("a number");
+    assert!(at > *lower_per_s, "{reason}");
+    assert!(matches!(confirmation, Confirmation::Missing), "{confirmation:?}");
 }
 
 #[test]
