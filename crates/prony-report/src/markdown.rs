@@ -156,6 +156,13 @@ pub fn findings(findings: &[Finding]) -> String {
     lines.concat()
 }
 
+/// Findings and notes below a report, a line each.
+pub(crate) fn findings_and_notes(findings: &[Finding], notes: &[String]) -> String {
+    let notes: Vec<String> = notes.iter().map(|note| format!("- {}\n", escaped(note))).collect();
+    let lines = self::findings(findings) + &notes.concat();
+    if lines.is_empty() { lines } else { format!("\n{lines}") }
+}
+
 /// What it takes to make the run again, shown on demand.
 fn folded(rows: &[(&'static str, String)]) -> String {
     let mut text = "\n<details><summary>To make this run again</summary>\n\n| | |\n|:--|:--|\n".to_owned();

@@ -7,6 +7,7 @@ pub(crate) mod replay;
 pub(crate) mod retries;
 pub(crate) mod samples;
 pub(crate) mod slice;
+mod slice_sums;
 pub(crate) mod failure_detail;
 pub(crate) mod collect;
 pub(crate) mod series;

@@ -1,4 +1,5 @@
-//! Results with everything in them that a result can have, and with nothing.
+//! Results with everything in them that a result can have, and with nothing. In one file: it is one
+//! result, field by field.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

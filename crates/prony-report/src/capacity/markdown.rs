@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use prony_model::CapacityResult;
 
 use super::facts::{self, COLUMNS};
-use crate::markdown::{escaped, findings};
+use crate::markdown::{escaped, findings_and_notes};
 
 /// The report.
 pub fn markdown(result: &CapacityResult) -> String {
@@ -19,13 +19,7 @@ pub fn markdown(result: &CapacityResult) -> String {
     }
     text.push_str("\n\n");
     text.push_str(&trials_table(result));
-    if !result.findings.is_empty() || !result.notes.is_empty() {
-        text.push('\n');
-    }
-    text.push_str(&findings(&result.findings));
-    for note in &result.notes {
-        let _ = writeln!(text, "- {}", escaped(note));
-    }
+    text.push_str(&findings_and_notes(&result.findings, &result.notes));
     text
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use prony_model::OverloadResult;
 
 use super::facts::{self, COLUMNS};
-use crate::markdown::{escaped, findings};
+use crate::markdown::{escaped, findings_and_notes};
 
 /// The report.
 pub fn markdown(result: &OverloadResult) -> String {
@@ -30,12 +30,6 @@ pub fn markdown(result: &OverloadResult) -> String {
             let _ = writeln!(text, "- {name}: {}", escaped(&detail));
         }
     }
-    if !result.findings.is_empty() || !result.notes.is_empty() {
-        text.push('\n');
-    }
-    text.push_str(&findings(&result.findings));
-    for note in &result.notes {
-        let _ = writeln!(text, "- {}", escaped(note));
-    }
+    text.push_str(&findings_and_notes(&result.findings, &result.notes));
     text
 }

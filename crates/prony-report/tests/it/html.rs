@@ -1,4 +1,5 @@
-//! The page of a run: what it says of each kind of run, and that nothing foreign gets out of its place.
+//! The page of a run: what it says of each kind of run, and that nothing foreign gets out of its place. In one file: all tests
+//! share the makers of results at its top.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! Searches by scripted runs: a server of known capacity, and what can go wrong on the way.
+//! Searches by scripted runs: a server of known capacity, and what can go wrong on the way. In one
+//! file: all tests share the scripted server at its top.
 
 use prony_model::{
     Absence, AbsenceKind, Arrivals, CapacityOutcome, Confirmation, Finding, FindingCode, FleetAgent,
