@@ -58,29 +58,15 @@ struct State {
     warning: Option<String>,
     /// When the final values have to have arrived, once they are in the queue.
     deadline: Option<Duration>,
+    /// Whether the thread has taken a push and not yet counted it.
+    is_pushing: bool,
     is_over: bool,
 }
 
 impl Pusher {
     /// Starts the thread. Every push has `labels`.
     pub fn start(endpoint: Endpoint, labels: Labels, form: HistogramForm) -> io::Result<Self> {
-        let delivery = Delivery {
-            endpoint: endpoint.shown().to_owned(),
-            protocol: endpoint.protocol,
-            arrived: 0,
-            failed: 0,
-            dropped: 0,
-            last_failure: None,
-            is_complete: false,
-        };
-        let state = State {
-            queue: VecDeque::with_capacity(QUEUE_MAX),
-            delivery,
-            warning: None,
-            deadline: None,
-            is_over: false,
-        };
-        let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
+        let shared = Arc::new(Shared::new(&endpoint));
         let pushed = Arc::clone(&shared);
         thread::Builder::new().name("push".to_owned()).spawn(move || {
             let mut writer = Writer { protocol: endpoint.protocol, labels, form, last_ms: 0 };
@@ -121,8 +107,9 @@ impl Pusher {
         let over = self.shared.changed.wait_timeout_while(state, wait, |state| !state.is_over);
         let (mut state, _) = over.unwrap_or_else(PoisonError::into_inner);
         if !state.is_over {
-            // The thread is in the middle of a push, of the final values or of one before, and ends with the process.
-            state.delivery.failed += 1;
+            // The thread is in the middle of a push, of the final values or of one before, or had no core yet to take one.
+            // It ends with the process.
+            state.delivery.failed += u64::from(state.is_pushing);
             state.delivery.dropped += state.queue.len() as u64;
             state.delivery.last_failure.get_or_insert_with(|| "no answer in time".to_owned());
         }
@@ -146,6 +133,27 @@ impl State {
 }
 
 impl Shared {
+    fn new(endpoint: &Endpoint) -> Self {
+        let delivery = Delivery {
+            endpoint: endpoint.shown().to_owned(),
+            protocol: endpoint.protocol,
+            arrived: 0,
+            failed: 0,
+            dropped: 0,
+            last_failure: None,
+            is_complete: false,
+        };
+        let state = State {
+            queue: VecDeque::with_capacity(QUEUE_MAX),
+            delivery,
+            warning: None,
+            deadline: None,
+            is_pushing: false,
+            is_over: false,
+        };
+        Self { state: Mutex::new(state), changed: Condvar::new() }
+    }
+
     /// Pushes what comes until the final values were pushed.
     fn run(&self, exchange: &Exchange, writer: &mut Writer) {
         loop {
@@ -153,6 +161,7 @@ impl Shared {
             let waited = self.changed.wait_while(state, |state| state.queue.is_empty());
             let mut state = waited.unwrap_or_else(PoisonError::into_inner);
             let Some(result) = state.queue.pop_front() else { continue };
+            state.is_pushing = true;
             let deadline = state.deadline;
             drop(state);
             let body = writer.body(&result);
@@ -162,6 +171,7 @@ impl Shared {
                 Some(deadline) => send_until(exchange, &body, deadline),
             };
             let mut state = self.lock();
+            state.is_pushing = false;
             let has_arrived = outcome.is_ok();
             match outcome {
                 Ok(()) => state.delivery.arrived += 1,
@@ -211,5 +221,27 @@ impl Writer {
             Protocol::RemoteWrite => remote_write::body(result, &self.labels, self.form, self.last_ms),
             Protocol::Otlp => otlp::body(result, &self.labels, self.form, self.last_ms),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// On a busy machine, a thread may get its first core after the run is over.
+    #[test]
+    fn a_thread_that_never_ran_has_dropped_all() {
+        let endpoint = Endpoint::new(Protocol::Otlp, "http://127.0.0.1:9/", Vec::new()).expect("an endpoint");
+        let pusher = Pusher { shared: Arc::new(Shared::new(&endpoint)) };
+        let stored = prony_model::from_json(include_str!("../../prony/tests/it/stored.json"))
+            .expect("a stored result");
+        let pushed = Arc::new(stored);
+        let pushes = QUEUE_MAX as u64 + 3;
+        for _ in 0..pushes {
+            pusher.push(Arc::clone(&pushed));
+        }
+        let delivery = pusher.finish(pushed, Duration::from_millis(1));
+        assert_eq!((delivery.arrived, delivery.failed, delivery.dropped), (0, 0, pushes + 1), "{delivery:?}");
+        assert_eq!(delivery.last_failure.as_deref(), Some("no answer in time"));
     }
 }
