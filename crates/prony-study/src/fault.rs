@@ -6,10 +6,20 @@ use prony_model::{
 
 use crate::loads::Loaded;
 
+/// What was in the way of a load.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Fault {
+    pub(crate) limit: CapacityLimit,
+    pub(crate) reason: String,
+    /// The whole load was put on the server, and what was in the way can only have made its answers look later: what the server
+    /// carried nevertheless, it carries.
+    pub(crate) only_worsens: bool,
+}
+
 /// Why the numbers are not the server's: a finding about client or machine that makes the run INVALID, on this machine or on
 /// an agent's, or an agent without a result. What the server does to a run (no success, errors, censored requests) speaks
 /// against the server.
-pub(crate) fn fault_of_client(loaded: &Loaded) -> Option<(CapacityLimit, String)> {
+pub(crate) fn fault_of_client(loaded: &Loaded) -> Option<Fault> {
     let Loaded { result, agents } = loaded;
     if agents.is_empty() {
         return of_machine(result);
@@ -18,42 +28,67 @@ pub(crate) fn fault_of_client(loaded: &Loaded) -> Option<(CapacityLimit, String)
         let absence = agent.absence.as_ref()?;
         let is_named = absence.reason.contains(agent.name.as_str());
         let whose = if is_named { String::new() } else { format!("agent {}: ", agent.name) };
-        Some((CapacityLimit::Agents, format!("{whose}{}", absence.reason)))
+        let reason = format!("{whose}{}", absence.reason);
+        Some(Fault { limit: CapacityLimit::Agents, reason, only_worsens: false })
     });
-    let of_agents = || agents.iter().filter_map(of_agent);
-    let is_clients = |fault: &(CapacityLimit, String)| fault.0 == CapacityLimit::Client;
-    lost.or_else(|| of_agents().find(is_clients)).or_else(|| of_agents().next()).or_else(|| together(result))
+    let together = together(result);
+    let mut of_agents: Vec<Fault> = agents.iter().filter_map(of_agent).collect();
+    let all_worsen = together.is_none() && of_agents.iter().all(|fault| fault.only_worsens);
+    // The client's limits first: they stay.
+    of_agents.sort_by_key(|fault| fault.limit != CapacityLimit::Client);
+    let of_agents = of_agents.into_iter().next();
+    lost.or(of_agents.map(|fault| Fault { only_worsens: all_worsen, ..fault })).or(together)
 }
 
 /// That of an agent, with its name.
-fn of_agent(agent: &FleetAgent) -> Option<(CapacityLimit, String)> {
-    let (limit, why) = of_machine(agent.result.as_ref()?)?;
-    Some((limit, format!("agent {}: {why}", agent.name)))
+fn of_agent(agent: &FleetAgent) -> Option<Fault> {
+    let fault = of_machine(agent.result.as_ref()?)?;
+    Some(Fault { reason: format!("agent {}: {}", agent.name, fault.reason), ..fault })
 }
 
 /// That of one machine.
-fn of_machine(result: &RunResult) -> Option<(CapacityLimit, String)> {
-    let client = invalid(result).find(|finding| {
+fn of_machine(result: &RunResult) -> Option<Fault> {
+    let is_clients = |code: FindingCode| {
         matches!(
-            finding.code,
+            code,
             FindingCode::RateNotReached
                 | FindingCode::ClientCpu
                 | FindingCode::Ports
                 | FindingCode::Descriptors
                 | FindingCode::NearClientLimit
         )
-    });
-    if let Some(finding) = client {
-        return Some((CapacityLimit::Client, sentence(finding)));
-    }
-    let machine = invalid(result).find(|finding| finding.code.is_passing());
-    machine.map(|finding| (CapacityLimit::Machine, sentence(finding)))
+    };
+    let faults: Vec<&Finding> =
+        invalid(result).filter(|finding| is_clients(finding.code) || finding.code.is_passing()).collect();
+    let first = faults.iter().find(|finding| is_clients(finding.code)).or(faults.first())?;
+    let limit = if is_clients(first.code) { CapacityLimit::Client } else { CapacityLimit::Machine };
+    let only_worsens = faults.iter().all(|finding| only_worsens(finding.code));
+    Some(Fault { limit, reason: sentence(first), only_worsens })
+}
+
+/// Requests are sent or answers read later than they could have been, all the same load. What leaves out requests, moves clocks
+/// or makes a processor faster for a while isn't among them.
+fn only_worsens(code: FindingCode) -> bool {
+    matches!(
+        code,
+        FindingCode::ClientCpu
+            | FindingCode::NearClientLimit
+            | FindingCode::RunQueueWait
+            | FindingCode::SendLag
+            | FindingCode::LoopGap
+            | FindingCode::TailBlame
+            | FindingCode::ReceiveDelay
+            | FindingCode::Steal
+            | FindingCode::Contention
+            | FindingCode::Throttled
+    )
 }
 
 /// That of agents which did not load at one time.
-fn together(merged: &RunResult) -> Option<(CapacityLimit, String)> {
+fn together(merged: &RunResult) -> Option<Fault> {
     let apart = |finding: &&Finding| matches!(finding.code, FindingCode::StartSpread | FindingCode::Overlap);
-    invalid(merged).find(apart).map(|finding| (CapacityLimit::Machine, sentence(finding)))
+    let finding = invalid(merged).find(apart)?;
+    Some(Fault { limit: CapacityLimit::Machine, reason: sentence(finding), only_worsens: false })
 }
 
 /// The network, where it limited the load, of agents with the name of one.

@@ -93,7 +93,7 @@ fn void_trials(outcome: &CapacityOutcome, trials: &[CapacityTrial]) -> Option<Fi
         severity,
         vec![Evidence::new("void", void as f64, "count"), Evidence::new("void_share", share, "share")],
         format!(
-            "{} of {} ({}) are void and count neither for nor against the server{}; the first: {}",
+            "{} of {} ({}) are void and don't count against the server{}; the first: {}",
             plural(void, "trial"),
             all,
             percent_of(void, all),

@@ -16,7 +16,7 @@ use super::search::{
     COARSE, CONFIRM_SHARE, CONFIRM_TRIALS, EXCEED_RATIO, Found, Next, PRECISION, Search, SearchOptions,
     TRIALS_PER_LOAD, TrialPlan, Tried, WARMUP_SHARE, rounded,
 };
-use super::trial::{Objectives, least_time_ms, trial};
+use super::trial::{Evaluated, Objectives, evaluate, least_time_ms, trial};
 use crate::loads::{
     Alone, Cause, Drained, LoadError, LoadRunner, PAUSE, alone, lost_agents, refuse_without_success,
     wait_until_drained,
@@ -259,6 +259,7 @@ impl Searching<'_> {
         };
         let findings =
             findings(&outcome, &self.trials, self.not_recovered_after, self.interrupted, options.time);
+        self.notes.extend(nevertheless(&self.tried));
         self.notes.extend(lost_agents(runner));
         let Pilot { result, alone_ms, .. } = pilot;
         CapacityResult {
@@ -300,21 +301,32 @@ impl Searching<'_> {
             self.search.end();
             return;
         };
-        let (mut made, void_by) = match runner.run(&run_plan) {
+        let (mut made, evaluated) = match runner.run(&run_plan) {
             Ok(loaded) if loaded.result.timing.interrupted => return self.interrupt(),
-            Ok(loaded) => trial(&loaded, &self.live.objectives, plan.purpose, plan.length.as_secs_f64()),
-            Err(error) => match (R::cause(&error), R::describe(&error)) {
-                (Cause::Interrupt, _) => return self.interrupt(),
-                (Cause::Agents, why) => return self.stop(why),
-                (Cause::Share, why) => (not_made(plan, TrialOutcome::Void, why), Some(CapacityLimit::Client)),
-                (Cause::Lost, why) => (not_made(plan, TrialOutcome::Void, why), Some(CapacityLimit::Agents)),
-                (Cause::Server, why) => {
-                    self.died =
-                        Some(format!("the server did not answer at {} /s: {why}", whole(plan.rate_per_s)));
-                    self.notes.extend(self.died.clone());
-                    (not_made(plan, TrialOutcome::Failed, why), None)
-                }
-            },
+            Ok(loaded) => {
+                let objectives = &self.live.objectives;
+                let evaluated = evaluate(&loaded, objectives, plan.purpose);
+                let made = trial(&loaded, &evaluated, objectives, plan.purpose, plan.length.as_secs_f64());
+                (made, evaluated)
+            }
+            Err(error) => {
+                let why = R::describe(&error);
+                let evaluated = match R::cause(&error) {
+                    Cause::Interrupt => return self.interrupt(),
+                    Cause::Agents => return self.stop(why),
+                    Cause::Share => Evaluated::void(CapacityLimit::Client, why),
+                    Cause::Lost => Evaluated::void(CapacityLimit::Agents, why),
+                    Cause::Server => {
+                        self.died = Some(format!(
+                            "the server did not answer at {} /s: {why}",
+                            whole(plan.rate_per_s)
+                        ));
+                        self.notes.extend(self.died.clone());
+                        Evaluated::clear(TrialOutcome::Failed, why)
+                    }
+                };
+                (not_made(plan, evaluated.outcome, evaluated.reason.clone()), evaluated)
+            }
         };
         // Of sessions, too, whose requests follow from answers.
         made.rate_per_s = plan.rate_per_s;
@@ -326,10 +338,11 @@ impl Searching<'_> {
                 whole(plan.length.as_secs_f64())
             ));
         }
-        let tried = Tried { plan: *plan, outcome, void_by };
+        let Evaluated { void_by, is_disturbed, .. } = evaluated;
+        let tried = Tried { plan: *plan, outcome, void_by, is_disturbed };
         self.tried.push(tried);
         self.search.record(tried);
-        if outcome == TrialOutcome::Failed {
+        if outcome == TrialOutcome::Failed || tried.is_missed() {
             made.recovered_after_s = self.recovered(runner);
             if made.recovered_after_s.is_none() && !self.interrupted && self.stopped.is_none() {
                 self.not_recovered_after = Some(plan.rate_per_s);
@@ -391,6 +404,19 @@ impl Searching<'_> {
             }
         }
     }
+}
+
+/// Trials that passed although something was in the way.
+fn nevertheless(tried: &[Tried]) -> Option<String> {
+    let passed = |tried: &&Tried| tried.outcome == TrialOutcome::Passed;
+    let disturbed = tried.iter().filter(passed).filter(|tried| tried.is_disturbed).count();
+    (disturbed > 0).then(|| {
+        format!(
+            "{} of {} that passed did so although client or machine were disturbed: without that they pass, too",
+            disturbed,
+            plural(tried.iter().filter(passed).count() as u64, "trial")
+        )
+    })
 }
 
 /// Why there are no more than so many trials.

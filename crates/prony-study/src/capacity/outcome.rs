@@ -46,11 +46,32 @@ fn confirmed((rate_per_s, length): (f64, Duration)) -> Confirmation {
     Confirmation::Confirmed { rate_per_s, measured_s: length.as_secs_f64() }
 }
 
-/// The 95 % interval of the capacity by all trials that are not void.
+/// The 95 % interval of the capacity by all trials that say something.
+///
+/// A trial that missed its objectives while client or machine were in the way may have failed for that reason alone. So
+/// it counts as failed for the lower end and not at all for the upper one: either end is as far out as such trials allow. Those
+/// that were not disturbed have a lower end of their own, and the higher of the two holds.
 pub(super) fn interval(trials: &[Tried]) -> Option<Capacity> {
-    let counted = trials.iter().filter(|trial| trial.outcome != TrialOutcome::Void);
-    let counted: Vec<Trial> = counted
-        .map(|trial| Trial { load: trial.plan.rate_per_s, passed: trial.outcome == TrialOutcome::Passed })
-        .collect();
-    prony_stats::capacity(&counted)
+    let has_passed = |tried: &Tried| {
+        (tried.outcome != TrialOutcome::Void).then_some(tried.outcome == TrialOutcome::Passed)
+    };
+    let best = of(trials, has_passed)?;
+    if !trials.iter().any(|tried| tried.is_disturbed) {
+        return Some(best);
+    }
+    let worst = of(trials, |tried| has_passed(tried).or(tried.is_missed().then_some(false)))?;
+    let quiet = of(trials, |tried| has_passed(tried).filter(|_| !tried.is_disturbed));
+    let low = quiet.map_or(worst.low, |quiet| quiet.low.max(worst.low));
+    let high = best.high.max(low);
+    let estimate = quiet.map_or((worst.estimate * best.estimate).sqrt(), |quiet| quiet.estimate);
+    Some(Capacity { estimate: estimate.clamp(low, high), low, high })
+}
+
+/// The interval by those of `trials` that `has_passed` knows.
+fn of(trials: &[Tried], has_passed: impl Fn(&Tried) -> Option<bool>) -> Option<Capacity> {
+    let counted = trials.iter().filter_map(|tried| {
+        let passed = has_passed(tried)?;
+        Some(Trial { load: tried.plan.rate_per_s, passed })
+    });
+    prony_stats::capacity(&counted.collect::<Vec<_>>())
 }

@@ -13,6 +13,8 @@ use super::outcome::interval;
 
 /// Ratio of the bounds, less one, down to which single trials decide.
 pub(super) const COARSE: f64 = 0.08;
+/// The same where no trial can be made above: what is carried is then all that the search says.
+const CEILING: f64 = 0.04;
 /// Ratio of the bounds, less one, at which the search ends.
 pub(super) const PRECISION: f64 = 0.02;
 /// Trials of one load that decide on it at most.
@@ -31,6 +33,8 @@ const STRIDE: f64 = 2.0;
 const VOID_OF_CLIENT_MAX: u32 = 2;
 /// Where the machine was busy, the next moment may be better; where an agent was lost, those that are left may do.
 const VOID_OF_MACHINE_MAX: u32 = 5;
+/// So many misses on a disturbed machine leave no majority for a load; a quiet moment is not waited for any longer.
+const MISSES_MAX: u32 = 3;
 /// The interval of all trials may reach this far beyond a bound, as a ratio less one, before more trials are spent there.
 const LOOSE: f64 = 0.04;
 /// So many at most.
@@ -88,6 +92,15 @@ pub(super) struct Tried {
     pub(super) outcome: TrialOutcome,
     /// Why it is void.
     pub(super) void_by: Option<CapacityLimit>,
+    /// Client or machine were in the way: where it passed it did so nevertheless, where it is void it missed its objectives.
+    pub(super) is_disturbed: bool,
+}
+
+impl Tried {
+    /// It missed its objectives, and would perhaps have met them on a quiet machine.
+    pub(super) fn is_missed(&self) -> bool {
+        self.is_disturbed && self.outcome == TrialOutcome::Void
+    }
 }
 
 /// A bound, and whether as many trials as the method asks for decided on it.
@@ -134,6 +147,10 @@ struct TriedLoad {
     rate_per_s: f64,
     passed_s: f64,
     failed_s: f64,
+    /// The part of `passed_s` in which client or machine were disturbed.
+    passed_disturbed_s: f64,
+    /// Void trials that missed their objectives: they speak against the load being carried, and not for its being too high.
+    missed_s: f64,
     /// Length of one trial: what the sums are counted in.
     trial_s: f64,
     voids_in_a_row: u32,
@@ -154,12 +171,29 @@ enum Standing {
 }
 
 impl TriedLoad {
-    /// RFC 9971: what would follow if all trials to come passed, and if all failed.
+    /// RFC 9971 over the trials that nothing disturbed; or over all of them, where those that missed their objectives count as
+    /// failed: what is carried by either is carried.
     fn standing(&self) -> Standing {
         if let Some(limit) = self.blocked_by() {
             return Standing::Blocked(limit);
         }
-        let (passed, failed) = (self.passed_s, self.failed_s);
+        let quiet = self.classified(self.passed_s - self.passed_disturbed_s, self.failed_s);
+        if self.passed_disturbed_s + self.missed_s <= 0.0 {
+            return quiet;
+        }
+        let all = self.classified(self.passed_s, self.failed_s + self.missed_s);
+        let is_tried_enough = self.missed_s >= f64::from(MISSES_MAX) * self.trial_s;
+        match (quiet, all) {
+            (Standing::Carried(true), _) | (_, Standing::Carried(true)) => Standing::Carried(true),
+            (Standing::Exceeded(true), _) => Standing::Exceeded(true),
+            (Standing::Carried(false), _) | (_, Standing::Carried(false)) => Standing::Carried(false),
+            (Standing::Exceeded(false), _) => Standing::Exceeded(false),
+            _ => self.void_by.filter(|_| is_tried_enough).map_or(Standing::Open, Standing::Blocked),
+        }
+    }
+
+    /// What would follow if all trials to come passed, and if all failed.
+    fn classified(&self, passed: f64, failed: f64) -> Standing {
         if passed + failed <= 0.0 {
             return Standing::Open;
         }
@@ -202,7 +236,7 @@ impl Search {
     /// Takes in what came of a trial.
     pub(super) fn record(&mut self, tried: Tried) {
         self.trials.push(tried);
-        let Tried { plan, outcome, void_by } = tried;
+        let Tried { plan, outcome, void_by, .. } = tried;
         if plan.purpose == TrialPurpose::Confirm {
             match outcome {
                 TrialOutcome::Passed => self.confirmed = Some((plan.rate_per_s, plan.length)),
@@ -214,12 +248,16 @@ impl Search {
         let load = self.load(plan.rate_per_s);
         load.trial_s = trial_s;
         match outcome {
-            TrialOutcome::Passed => load.passed_s += length_s,
+            TrialOutcome::Passed => {
+                load.passed_s += length_s;
+                load.passed_disturbed_s += if tried.is_disturbed { length_s } else { 0.0 };
+            }
             TrialOutcome::Failed => load.failed_s += length_s,
             TrialOutcome::Void => {
                 // A void long trial says nothing about short ones at the same load.
                 if plan.purpose != TrialPurpose::Confirm {
                     load.voids_in_a_row += 1;
+                    load.missed_s += if tried.is_missed() { length_s } else { 0.0 };
                     load.void_by = void_by.or(Some(CapacityLimit::Machine));
                 }
                 return;
@@ -275,7 +313,8 @@ impl Search {
                 let ratio = top / carried.rate_per_s - 1.0;
                 let middle = rounded((carried.rate_per_s * top).sqrt());
                 let can_split = middle > carried.rate_per_s && middle < top;
-                if ratio > COARSE && can_split {
+                let coarse = if ceiling.is_some() { CEILING } else { COARSE };
+                if ratio > coarse && can_split {
                     return Wanted::Load(middle, TrialPurpose::Coarse);
                 }
                 if let Some(rate) =

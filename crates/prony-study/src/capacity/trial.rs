@@ -7,7 +7,7 @@ use prony_model::{
     Unit,
 };
 
-use crate::fault::{fault_of_client, invalid_codes, limited_by_network};
+use crate::fault::{Fault, fault_of_client, invalid_codes, limited_by_network};
 use crate::loads::Loaded;
 
 /// Share of the offered load that must be delivered.
@@ -72,18 +72,15 @@ impl Objectives {
 
     /// What came of a trial, and why; of a void one also what made it so.
     fn evaluate(&self, loaded: &Loaded, delivered_per_s: f64) -> Evaluated {
-        if let Some((limit, reason)) = fault_of_client(loaded) {
-            return Evaluated::void(limit, reason);
+        let judgement = self.failure(&loaded.result, delivered_per_s);
+        if let Some(fault) = fault_of_client(loaded) {
+            return disturbed(fault, judgement);
         }
-        match (self.failure(&loaded.result, delivered_per_s), limited_by_network(loaded)) {
+        match (judgement, limited_by_network(loaded)) {
             (Judgement::Failed(_), Some(network)) => Evaluated::void(CapacityLimit::Network, network),
-            (Judgement::Failed(reason), None) => {
-                Evaluated { outcome: TrialOutcome::Failed, reason, void_by: None }
-            }
+            (Judgement::Failed(reason), None) => Evaluated::clear(TrialOutcome::Failed, reason),
             (Judgement::Unknown(reason), _) => Evaluated::void(CapacityLimit::Machine, reason),
-            (Judgement::Passed(reason), _) => {
-                Evaluated { outcome: TrialOutcome::Passed, reason, void_by: None }
-            }
+            (Judgement::Passed(reason), _) => Evaluated::clear(TrialOutcome::Passed, reason),
         }
     }
 
@@ -131,6 +128,23 @@ impl Objectives {
     }
 }
 
+/// Of a trial with `fault`: it passed if it did nevertheless, and else says nothing about the server.
+fn disturbed(fault: Fault, judgement: Judgement) -> Evaluated {
+    let Fault { limit, reason, only_worsens } = fault;
+    match judgement {
+        Judgement::Passed(measured) if only_worsens => Evaluated {
+            outcome: TrialOutcome::Passed,
+            reason: format!("{measured}, although {reason}"),
+            void_by: None,
+            is_disturbed: true,
+        },
+        Judgement::Failed(_) if only_worsens => {
+            Evaluated { is_disturbed: true, ..Evaluated::void(limit, reason) }
+        }
+        _ => Evaluated::void(limit, reason),
+    }
+}
+
 enum Judgement {
     Passed(String),
     Failed(String),
@@ -143,35 +157,45 @@ pub(super) struct Evaluated {
     pub(super) outcome: TrialOutcome,
     pub(super) reason: String,
     pub(super) void_by: Option<CapacityLimit>,
+    /// Client or machine were in the way: a trial that passed did so nevertheless, a void one missed its objectives.
+    pub(super) is_disturbed: bool,
 }
 
 impl Evaluated {
+    pub(super) fn clear(outcome: TrialOutcome, reason: String) -> Self {
+        Self { outcome, reason, void_by: None, is_disturbed: false }
+    }
+
     pub(super) fn void(limit: CapacityLimit, reason: String) -> Self {
-        Self { outcome: TrialOutcome::Void, reason, void_by: Some(limit) }
+        Self { outcome: TrialOutcome::Void, reason, void_by: Some(limit), is_disturbed: false }
     }
 }
 
-/// The trial of `loaded`, and what made it void.
+/// What came of the trial of `loaded`.
+pub(super) fn evaluate(loaded: &Loaded, objectives: &Objectives, purpose: TrialPurpose) -> Evaluated {
+    if purpose == TrialPurpose::Users {
+        of_users(loaded)
+    } else {
+        objectives.evaluate(loaded, delivered(&loaded.result))
+    }
+}
+
+/// The trial of `loaded`, of which `evaluated` came.
 pub(super) fn trial(
     loaded: &Loaded,
+    evaluated: &Evaluated,
     objectives: &Objectives,
     purpose: TrialPurpose,
     planned_s: f64,
-) -> (CapacityTrial, Option<CapacityLimit>) {
+) -> CapacityTrial {
     let Loaded { result, agents } = loaded;
     let delivered_per_s = delivered(result);
-    let evaluated = if purpose == TrialPurpose::Users {
-        of_users(loaded)
-    } else {
-        objectives.evaluate(loaded, delivered_per_s)
-    };
-    let Evaluated { outcome, reason, void_by } = evaluated;
     let rate_per_s = result.rate.asked_per_s.unwrap_or(delivered_per_s);
     let requests = &result.requests;
     let shares = result.client.threads.iter().map(|thread| thread.cpu_share_peak);
     let with_result = agents.iter().filter(|agent| agent.result.is_some());
     let figures = result.figures();
-    let trial = CapacityTrial {
+    CapacityTrial {
         purpose,
         rate_per_s,
         users: (purpose == TrialPurpose::Users).then(|| result.plan.load.connections()),
@@ -179,8 +203,8 @@ pub(super) fn trial(
         started_at: result.timing.started_at.clone(),
         planned_s,
         measured_s: result.timing.measured_s,
-        outcome,
-        reason,
+        outcome: evaluated.outcome,
+        reason: evaluated.reason.clone(),
         objectives: objectives
             .thresholds
             .iter()
@@ -198,23 +222,18 @@ pub(super) fn trial(
         limiter: result.limiter.clone(),
         client_cpu_share: shares.fold(0.0, f64::max),
         recovered_after_s: None,
-    };
-    (trial, void_by)
+    }
 }
 
-/// The trial of users who make their own rate: void, or not.
+/// The trial of users who make their own rate: void, or not. A client that is in the way makes that rate lower.
 fn of_users(loaded: &Loaded) -> Evaluated {
-    if let Some((limit, reason)) = fault_of_client(loaded) {
+    if let Some(Fault { limit, reason, .. }) = fault_of_client(loaded) {
         return Evaluated::void(limit, reason);
     }
     if loaded.result.requests.done == 0 {
-        return Evaluated {
-            outcome: TrialOutcome::Failed,
-            reason: "no response was good".to_owned(),
-            void_by: None,
-        };
+        return Evaluated::clear(TrialOutcome::Failed, "no response was good".to_owned());
     }
-    Evaluated { outcome: TrialOutcome::Passed, reason: String::new(), void_by: None }
+    Evaluated::clear(TrialOutcome::Passed, String::new())
 }
 
 /// By the figure alone: a run that is INVALID because of the server is evaluated, too.

@@ -14,7 +14,7 @@ use prony_stats::{Bounded, EXTRAPOLATION_MAX, LEAST_USERS, ScalabilityFit, Users
 use super::findings::findings;
 use super::live::{Pilot, TrialRunner, no_more, not_made, pilot};
 use super::search::{TrialPlan, WARMUP_SHARE};
-use super::trial::{Objectives, trial};
+use super::trial::{Objectives, evaluate, trial};
 use crate::loads::{Cause, LoadError, Loaded, lost_agents};
 
 /// Trials of each number of users: three times over, up, down and up, so that drift is no law.
@@ -198,7 +198,8 @@ fn trial_plan(users: u32, length: Duration) -> TrialPlan {
 /// What came of a trial.
 fn of_users(loaded: &Loaded, length: Duration) -> CapacityTrial {
     let none = Objectives { thresholds: Vec::new(), errors_max: 1.0 };
-    trial(loaded, &none, TrialPurpose::Users, length.as_secs_f64()).0
+    let evaluated = evaluate(loaded, &none, TrialPurpose::Users);
+    trial(loaded, &evaluated, &none, TrialPurpose::Users, length.as_secs_f64())
 }
 
 /// A trial that could not be made.

@@ -12,7 +12,7 @@ use prony_model::{
 
 use super::course::{Course, OverloadSample, Requests, course};
 use super::outcome::{METASTABLE_PULSES, RECOVERED_SHARE, outcome};
-use crate::fault::{fault_of_client, invalid_codes};
+use crate::fault::{Fault, fault_of_client, invalid_codes};
 use crate::loads::{
     Alone, Drained, LoadError, LoadRunner, Loaded, PAUSE, alone, refuse_without_success, wait_until_drained,
 };
@@ -270,7 +270,9 @@ fn overload_run(method: &OverloadMethod, plan: &RunPlan, recorded: &Recorded) ->
     let fault = fault_of_client(loaded);
     let is_about_client = fault.is_some();
     let outcome = match fault {
-        Some((CapacityLimit::Client | CapacityLimit::Agents, reason)) => OverloadOutcome::Unknown { reason },
+        Some(Fault { limit: CapacityLimit::Client | CapacityLimit::Agents, reason, .. }) => {
+            OverloadOutcome::Unknown { reason }
+        }
         _ if *lost > 0 || began.is_none() => {
             OverloadOutcome::Unknown { reason: format!("{} could not be kept", plural(*lost, "request")) }
         }
@@ -310,7 +312,7 @@ fn clients(retries: Option<&RetryPlan>) -> &'static str {
 /// A client that was the limit makes the outcome its own. A machine that was busy for moments does not: what is asked here takes
 /// seconds.
 fn doubt(loaded: &Loaded, retries: Option<&RetryPlan>) -> Option<Finding> {
-    let (limit, _) = fault_of_client(loaded)?;
+    let Fault { limit, .. } = fault_of_client(loaded)?;
     let mut invalid = loaded.result.findings.iter().filter(|finding| finding.severity == Severity::Invalid);
     let is_clients = limit == CapacityLimit::Client;
     // What was found on an agent has the code of all of them here.

@@ -40,8 +40,10 @@ pub(crate) struct Rig {
     pub(crate) interrupted_at: usize,
     /// α and β of a closed loop.
     law: (f64, f64),
-    /// The client uses all of its core from this rate on: in short loads, and in those of 30 seconds or more.
+    /// The client can't send this rate and more: in short loads, and in those of 30 seconds or more.
     client_per_s: (f64, f64),
+    /// In every trial the client waits for its core.
+    is_disturbed: bool,
 }
 
 impl Rig {
@@ -61,6 +63,7 @@ impl Rig {
             interrupted_at: usize::MAX,
             law: (1.0, 0.0),
             client_per_s: (f64::INFINITY, f64::INFINITY),
+            is_disturbed: false,
         }
     }
 }
@@ -123,15 +126,16 @@ impl LoadRunner for Rig {
                 let done = asked.min(self.capacity);
                 result.rate.done_per_s = done;
                 let (short, long) = self.client_per_s;
-                if asked >= if measured_s < 30.0 { short } else { long } {
-                    result.findings.push(Finding {
-                        code: FindingCode::ClientCpu,
-                        severity: Severity::Invalid,
-                        evidence: Vec::new(),
-                        message: "all of a core".to_owned(),
-                        advice: String::new(),
-                    });
-                }
+                let is_limit = asked >= if measured_s < 30.0 { short } else { long };
+                let limit = is_limit.then_some(FindingCode::RateNotReached);
+                let wait = self.is_disturbed.then_some(FindingCode::RunQueueWait);
+                result.findings.extend(limit.into_iter().chain(wait).map(|code| Finding {
+                    code,
+                    severity: Severity::Invalid,
+                    evidence: Vec::new(),
+                    message: "all of a core".to_owned(),
+                    advice: String::new(),
+                }));
                 if excess > 0.0 {
                     let sentence = "one thread".to_owned();
                     result.limiter =
@@ -466,6 +470,28 @@ fn the_limit_is_that_of_loads_above_the_bound() {
     let at: f64 = at.expect("a rate").0.replace(',', "").parse().expect("a number");
     assert!(at > *lower_per_s, "{reason}");
     assert!(matches!(confirmation, Confirmation::Missing), "{confirmation:?}");
+}
+
+/// What was carried although the client was disturbed is a lower bound, and nothing else is known.
+#[test]
+fn a_disturbed_client_leaves_a_lower_bound() {
+    let mut rig = Rig { is_disturbed: true, ..Rig::new(1000.0) };
+    let result = live("response.p90 < 50ms").search(&mut rig).expect("a search");
+    let CapacityOutcome::AtLeast { limit, reason, lower_per_s, confirmation, .. } = &result.outcome else {
+        panic!("{:?}", result.outcome)
+    };
+    assert_eq!(*limit, CapacityLimit::Machine);
+    assert!((900.0..=1005.0).contains(lower_per_s), "{lower_per_s}");
+    assert!(reason.starts_with("this machine was too busy at 1,0"), "{reason}");
+    assert!(matches!(confirmation, Confirmation::Confirmed { .. }), "{confirmation:?}");
+    let of = |outcome| result.trials.iter().filter(move |trial| trial.outcome == outcome);
+    assert!(of(TrialOutcome::Passed).all(|trial| trial.reason.contains(" ms, although all of a core (")));
+    // Each may have left a queue behind.
+    assert!(of(TrialOutcome::Void).all(|trial| trial.recovered_after_s.is_some()));
+    let passed = of(TrialOutcome::Passed).count();
+    let note = format!("{passed} of {passed} trials that passed did so although client or machine");
+    assert!(result.notes.iter().any(|found| found.starts_with(&note)), "{:?}", result.notes);
+    assert!(codes(&result).contains(&FindingCode::VoidTrials), "{:?}", result.findings);
 }
 
 #[test]

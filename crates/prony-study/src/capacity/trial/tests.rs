@@ -38,9 +38,14 @@ fn check(
 ) {
     let mut result = result();
     change(&mut result);
-    let (trial, void_by) = trial(&result.into(), &objectives(), TrialPurpose::Coarse, 10.0);
-    assert_eq!((trial.outcome, void_by), (outcome, limit), "{}", trial.reason);
-    assert!(trial.reason.contains(words), "{words}: {}", trial.reason);
+    let evaluated = evaluate(&result.into(), &objectives(), TrialPurpose::Coarse);
+    assert_eq!((evaluated.outcome, evaluated.void_by), (outcome, limit), "{}", evaluated.reason);
+    assert!(evaluated.reason.contains(words), "{words}: {}", evaluated.reason);
+}
+
+/// p99 is 5 s.
+fn miss(result: &mut RunResult) {
+    result.latency.response.quantiles_ms.insert("0.99".to_owned(), Some(5000.0));
 }
 
 fn finding(code: FindingCode) -> Finding {
@@ -112,32 +117,76 @@ fn a_growing_queue_is_none_that_stands() {
     check(late(340.0, 40.0), Failed, None, "a queue grew");
 }
 
+/// Late requests and late reading make times longer: what was met nevertheless is met, and what was missed says nothing.
 #[test]
-fn a_trial_that_the_client_spoiled_is_void_whatever_it_measured() {
-    let missed = |result: &mut RunResult| {
-        result.latency.response.quantiles_ms.insert("0.99".to_owned(), Some(5000.0));
-    };
-    for (code, limit) in [
-        (FindingCode::ClientCpu, CapacityLimit::Client),
-        (FindingCode::RateNotReached, CapacityLimit::Client),
-        (FindingCode::Ports, CapacityLimit::Client),
-        (FindingCode::NearClientLimit, CapacityLimit::Client),
-        (FindingCode::SendLag, CapacityLimit::Machine),
-        (FindingCode::Steal, CapacityLimit::Machine),
-        (FindingCode::RunQueueWait, CapacityLimit::Machine),
+fn what_passed_on_a_disturbed_machine_has_passed() {
+    for (codes, limit) in [
+        (&[FindingCode::ClientCpu][..], CapacityLimit::Client),
+        (&[FindingCode::NearClientLimit], CapacityLimit::Client),
+        (&[FindingCode::SendLag], CapacityLimit::Machine),
+        (&[FindingCode::Steal], CapacityLimit::Machine),
+        (&[FindingCode::RunQueueWait, FindingCode::ClientCpu], CapacityLimit::Client),
     ] {
-        let reason = format!("because ({})", code.name());
-        check(|result| result.findings.push(finding(code)), TrialOutcome::Void, Some(limit), &reason);
-        check(
-            |result| {
-                missed(result);
-                result.findings.push(finding(code));
-            },
-            TrialOutcome::Void,
-            Some(limit),
-            &reason,
-        );
+        let of = |change: fn(&mut RunResult)| {
+            let mut result = result();
+            change(&mut result);
+            result.findings.extend(codes.iter().copied().map(finding));
+            evaluate(&result.into(), &objectives(), TrialPurpose::Coarse)
+        };
+        let passed = of(|_| ());
+        assert_eq!((passed.outcome, passed.void_by), (TrialOutcome::Passed, None), "{codes:?}");
+        assert!(passed.reason.starts_with("response.p99 10.0 ms, although because ("), "{}", passed.reason);
+        let missed = of(miss);
+        assert_eq!((missed.outcome, missed.void_by), (TrialOutcome::Void, Some(limit)), "{codes:?}");
+        assert!(passed.is_disturbed && missed.is_disturbed);
+        // What is not known is no miss.
+        let unknown = of(|result| {
+            result.latency.response.quantiles_ms.insert("0.99".to_owned(), None);
+        });
+        assert_eq!((unknown.outcome, unknown.is_disturbed), (TrialOutcome::Void, false));
     }
+}
+
+/// Requests that were never sent, packets that were lost, a clock that jumps: the load was another one, or not measured.
+#[test]
+fn a_trial_without_its_whole_load_is_void_whatever_it_measured() {
+    for (codes, limit) in [
+        (&[FindingCode::RateNotReached][..], CapacityLimit::Client),
+        (&[FindingCode::Ports], CapacityLimit::Client),
+        (&[FindingCode::Descriptors], CapacityLimit::Client),
+        (&[FindingCode::ClockSource], CapacityLimit::Machine),
+        (&[FindingCode::Frequency], CapacityLimit::Machine),
+        // The worst of several counts.
+        (&[FindingCode::ClientCpu, FindingCode::RateNotReached], CapacityLimit::Client),
+        (&[FindingCode::SendLag, FindingCode::ClockSource], CapacityLimit::Machine),
+    ] {
+        for change in [|_: &mut RunResult| (), miss] {
+            let mut result = result();
+            change(&mut result);
+            result.findings.extend(codes.iter().copied().map(finding));
+            let evaluated = evaluate(&result.into(), &objectives(), TrialPurpose::Coarse);
+            let Evaluated { outcome, void_by, is_disturbed, reason } = evaluated;
+            assert_eq!(
+                (outcome, void_by, is_disturbed),
+                (TrialOutcome::Void, Some(limit), false),
+                "{codes:?}"
+            );
+            assert!(reason.starts_with("because ("), "{reason}");
+        }
+    }
+}
+
+/// A client that is in the way makes the rate of users lower: no such trial counts.
+#[test]
+fn users_of_a_client_that_is_too_slow_say_nothing() {
+    let mut result = result();
+    result.findings.push(finding(FindingCode::ClientCpu));
+    let evaluated = evaluate(&result.into(), &objectives(), TrialPurpose::Users);
+    assert_eq!((evaluated.outcome, evaluated.is_disturbed), (TrialOutcome::Void, false));
+}
+
+#[test]
+fn what_is_no_fault_of_the_client() {
     // A warning spoils nothing, and what the server does is no excuse.
     check(
         |result| {
