@@ -162,9 +162,11 @@ impl LiveCapacity {
         ))
     }
 
-    /// The plan of one trial; `None` where its rate is none.
-    fn trial_plan(&self, trial: &TrialPlan) -> Option<RunPlan> {
+    /// The plan of trial `number`; `None` where its rate is none.
+    fn trial_plan(&self, number: usize, trial: &TrialPlan) -> Option<RunPlan> {
         let mut plan = RunPlan {
+            // Random arrivals are drawn for each: the same moments again and again would be one sample.
+            seed: self.plan.seed.wrapping_add(number as u64),
             end: End::Duration(trial.length),
             warmup: trial.length.mul_f64(WARMUP_SHARE),
             ..self.plan.clone()
@@ -296,7 +298,7 @@ impl Searching<'_> {
 
     /// Makes one trial and takes in what came of it.
     fn one<R: TrialRunner>(&mut self, plan: &TrialPlan, runner: &mut R) {
-        let Some(run_plan) = self.live.trial_plan(plan) else {
+        let Some(run_plan) = self.live.trial_plan(self.trials.len(), plan) else {
             self.notes.push(format!("{} /s is more than can be asked for", whole(plan.rate_per_s)));
             self.search.end();
             return;

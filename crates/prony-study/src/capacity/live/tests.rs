@@ -27,6 +27,8 @@ pub(crate) struct Rig {
     pub(crate) runs: usize,
     /// Loads that were put on the server, as rates.
     loads: Vec<f64>,
+    /// Their seeds.
+    seeds: Vec<u64>,
     ended: Vec<TrialOutcome>,
     /// At this rate it stops answering for ever.
     dies_at: f64,
@@ -54,6 +56,7 @@ impl Rig {
             clock: Duration::ZERO,
             runs: 0,
             loads: Vec::new(),
+            seeds: Vec::new(),
             ended: Vec::new(),
             dies_at: f64::INFINITY,
             jams_at: f64::INFINITY,
@@ -118,6 +121,7 @@ impl LoadRunner for Rig {
             Load::Open { rate_per_s, .. } => {
                 let asked = rate_per_s.as_per_second();
                 self.loads.push(asked);
+                self.seeds.push(plan.seed);
                 self.is_jammed |= asked >= self.jams_at;
                 self.is_dead |= asked >= self.dies_at;
                 result.rate.asked_per_s = Some(asked);
@@ -238,6 +242,17 @@ fn a_server_of_known_capacity() {
         let text = prony_model::capacity_to_json(&result);
         assert_eq!(prony_model::capacity_from_json(&text).expect("own words"), result);
     }
+}
+
+/// Trials with the same random arrivals would be one sample.
+#[test]
+fn every_trial_draws_its_own_arrivals() {
+    let mut rig = Rig::new(1000.0);
+    let search = live("response.p90 < 50ms");
+    search.search(&mut rig).expect("a search");
+    let first = search.plan.seed;
+    let expected: Vec<u64> = (0..rig.seeds.len() as u64).map(|number| first.wrapping_add(number)).collect();
+    assert_eq!(rig.seeds, expected);
 }
 
 #[test]
