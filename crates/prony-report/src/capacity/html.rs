@@ -64,8 +64,8 @@ fn figure(result: &CapacityResult, id: &str) -> Option<Figure> {
     let caption = match result.method.varied {
         prony_model::Varied::Rate => {
             "Response times (solid) and service times (dashed) of the trials against the load that was offered, medians \
-             where a load was tried several times. A circle passed, a triangle failed, a hollow circle is void and counts \
-             for nothing. Shaded: the bounds of the capacity."
+             where a load was tried several times. A circle passed, a triangle failed, a hollow circle is void: it \
+             does not count against the server. Shaded: the bounds of the capacity."
         }
         prony_model::Varied::Users => {
             "Good responses per second against the number of users; the line is the universal scalability law, dotted its \
