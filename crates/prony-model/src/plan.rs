@@ -3,6 +3,7 @@
 
 mod arrivals;
 mod error;
+mod plain;
 mod share;
 mod stages;
 

@@ -4,49 +4,21 @@ use std::time::Duration;
 
 use prony_engine::{Control, RunError};
 use prony_model::{
-    Arrivals, Body, Checks, DriverChoice, End, ErrorKind, ErrorSummary, Finding, FindingCode, KernelClock,
-    LatencySummary, Load, Outcome, QUANTILES, Rate, RequestPlan, RunEvent, RunPlan, RunResult, Target,
-    Timeouts, Verdict, Version,
+    Arrivals, Body, DriverChoice, End, ErrorKind, ErrorSummary, Finding, FindingCode, LatencySummary, Load,
+    Outcome, QUANTILES, Rate, RequestPlan, RunEvent, RunPlan, RunResult, Target, Timeouts, Verdict,
 };
 
 /// One GET of `url` on one connection; what a test changes stands in the test.
 pub(crate) fn plan(url: &str) -> RunPlan {
     RunPlan {
-        target: Target::parse(url).expect("a URL"),
-        request: get(),
-        load: closed(1),
-        stages: None,
-        end: requests(1),
-        warmup: Duration::ZERO,
-        threads: 1,
-        share: None,
         // A drain ends as soon as nothing is outstanding: on a busy machine the last answer may take its time.
         timeouts: Timeouts { drain: Duration::from_secs(20), ..Timeouts::default() },
-        checks: Checks::default(),
-        sources: Vec::new(),
-        driver: DriverChoice::Auto,
-        kernel_clock: KernelClock::Auto,
-        samples: false,
-        events: false,
-        scenario: None,
-        recorded: None,
-        replay: None,
-        retries: None,
-        trace: None,
-        seed: 7,
+        ..RunPlan::new(Target::parse(url).expect("a URL"), closed(1), requests(1), 7)
     }
 }
 
 pub(crate) fn get() -> RequestPlan {
-    RequestPlan {
-        method: "GET".to_owned(),
-        headers: Vec::new(),
-        verbatim: false,
-        body: Body::default(),
-        version: Version::Http11,
-        keep_alive: true,
-        pipeline: 1,
-    }
+    RequestPlan::get()
 }
 
 pub(crate) fn post(bytes: Vec<u8>) -> RequestPlan {

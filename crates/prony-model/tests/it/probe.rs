@@ -1,10 +1,10 @@
 //! The format of a probe: what is written fits the published schema, and is read back as it was.
 
 use prony_model::{
-    Body, BodyFraming, Environment, ErrorKind, FailedAddress, InterimResponse, KernelTcp, LaterPhases,
+    BodyFraming, Environment, ErrorKind, FailedAddress, InterimResponse, KernelTcp, LaterPhases,
     PROBE_FORMAT, PROBE_VERSION, PhaseSummary, PhaseTimes, PlanError, ProbeFailure, ProbePhase, ProbePlan,
     ProbeResult, ProbedRequest, ProbedResponse, ProbedTls, RequestPlan, ServerCertificate, ServerMetric,
-    ServerTimes, StatusSet, Target, Timeouts, Version, probe_to_json,
+    ServerTimes, StatusSet, Target, Timeouts, probe_to_json,
 };
 use serde_json::Value;
 
@@ -99,13 +99,8 @@ fn plan() -> ProbePlan {
     ProbePlan {
         target: Target::parse("http://127.0.0.1:3000/").expect("a URL"),
         request: RequestPlan {
-            method: "GET".to_owned(),
             headers: vec![("Authorization".to_owned(), "Bearer hush".to_owned())],
-            body: Body::default(),
-            version: Version::Http11,
-            verbatim: false,
-            keep_alive: true,
-            pipeline: 1,
+            ..RequestPlan::get()
         },
         count: 2,
         reuse: true,

@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use prony_model::{
-    Arrivals, Body, Bytes, Checks, Client, Connections, DriverChoice, DriverUsed, End, Environment,
-    ErrorKind, ErrorSummary, FORMAT, Finding, FindingCode, HistogramData, Histograms, Interval, KernelClock,
-    KernelClockUse, Latencies, LatencySummary, Load, MachineUse, QUANTILES, QuantileNote, Rate, RateSummary,
-    RequestPlan, Requests, RunPlan, RunResult, Severity, Target, ThreadUse, Timeouts, Timing, VERSION,
-    Verdict, Version,
+    Arrivals, Bytes, Client, Connections, DriverUsed, End, Environment, ErrorKind, ErrorSummary, FORMAT,
+    Finding, FindingCode, HistogramData, Histograms, Interval, KernelClockUse, Latencies, LatencySummary,
+    Load, MachineUse, QUANTILES, QuantileNote, Rate, RateSummary, Requests, RunPlan, RunResult, Severity,
+    Target, ThreadUse, Timing, VERSION, Verdict,
 };
 use prony_stats::Histogram;
 
@@ -130,37 +129,9 @@ pub(crate) fn open(values_ms: &[f64]) -> RunResult {
 }
 
 pub(crate) fn plan(url: &str, load: Load) -> RunPlan {
-    RunPlan {
-        target: Target::parse(url).expect(url),
-        request: RequestPlan {
-            method: "GET".to_owned(),
-            headers: Vec::new(),
-            verbatim: false,
-            body: Body::default(),
-            version: Version::Http11,
-            keep_alive: true,
-            pipeline: 1,
-        },
-        load,
-        stages: None,
-        end: End::Duration(Duration::from_secs(10)),
-        warmup: Duration::from_secs(1),
-        threads: 1,
-        share: None,
-        timeouts: Timeouts::default(),
-        checks: Checks::default(),
-        sources: Vec::new(),
-        driver: DriverChoice::Auto,
-        kernel_clock: KernelClock::Auto,
-        samples: false,
-        events: false,
-        scenario: None,
-        recorded: None,
-        replay: None,
-        retries: None,
-        trace: None,
-        seed: 42,
-    }
+    let target = Target::parse(url).expect(url);
+    let end = End::Duration(Duration::from_secs(10));
+    RunPlan { warmup: Duration::from_secs(1), ..RunPlan::new(target, load, end, 42) }
 }
 
 /// `result` with every request failed in one way.

@@ -4,7 +4,7 @@ use prony_model::{
     Body, BodyFraming, Environment, ErrorKind, FailedAddress, InterimResponse, KernelTcp, LaterPhases,
     PROBE_FORMAT, PROBE_VERSION, PhaseSummary, PhaseTimes, ProbeFailure, ProbePhase, ProbePlan, ProbeResult,
     ProbedRequest, ProbedResponse, ProbedTls, RequestPlan, ServerCertificate, ServerMetric, ServerTimes,
-    StatusSet, Target, Timeouts, Version,
+    StatusSet, Target, Timeouts,
 };
 use prony_report::{Style, probe};
 
@@ -43,15 +43,7 @@ pub(crate) fn good() -> ProbeResult {
 fn plan(url: &str) -> ProbePlan {
     ProbePlan {
         target: Target::parse(url).expect("a URL"),
-        request: RequestPlan {
-            method: "GET".to_owned(),
-            headers: Vec::new(),
-            body: Body::default(),
-            version: Version::Http11,
-            verbatim: false,
-            keep_alive: true,
-            pipeline: 1,
-        },
+        request: RequestPlan::get(),
         count: 1,
         reuse: false,
         timeouts: Timeouts::default(),

@@ -2,10 +2,7 @@
 
 use std::time::Duration;
 
-use prony_model::{
-    Arrivals, Body, Checks, DriverChoice, End, KernelClock, Load, PlanError, RequestPlan, RunPlan, Target,
-    Timeouts,
-};
+use prony_model::{Arrivals, Body, DriverChoice, End, Load, PlanError, RequestPlan, RunPlan, Target};
 
 use super::grid::CalibrationStep;
 
@@ -24,41 +21,25 @@ pub fn calibration_load(
 ) -> Result<RunPlan, PlanError> {
     let connections = step.connections;
     let bytes = usize::try_from(step.request_bytes).unwrap_or(usize::MAX);
+    let load = match step.asked_per_s {
+        None => Load::Closed { connections },
+        Some(rate_per_s) => {
+            Load::Open { rate_per_s, arrivals: Arrivals::Constant, max_connections: connections }
+        }
+    };
     let plan = RunPlan {
-        target: target.clone(),
         request: RequestPlan {
             method: if bytes == 0 { "GET" } else { "POST" }.to_owned(),
-            headers: Vec::new(),
             body: Body { bytes: vec![b'x'; bytes] },
             version: step.version,
             keep_alive: step.keep_alive,
-            verbatim: false,
             pipeline: step.pipeline,
+            ..RequestPlan::get()
         },
-        load: match step.asked_per_s {
-            None => Load::Closed { connections },
-            Some(rate_per_s) => {
-                Load::Open { rate_per_s, arrivals: Arrivals::Constant, max_connections: connections }
-            }
-        },
-        stages: None,
-        end: End::Duration(duration),
         warmup: WARMUP,
         threads: step.threads,
-        share: None,
-        timeouts: Timeouts::default(),
-        checks: Checks::default(),
-        sources: Vec::new(),
         driver,
-        kernel_clock: KernelClock::Auto,
-        samples: false,
-        events: false,
-        scenario: None,
-        recorded: None,
-        replay: None,
-        retries: None,
-        trace: None,
-        seed,
+        ..RunPlan::new(target.clone(), load, End::Duration(duration), seed)
     };
     plan.check()?;
     Ok(plan)

@@ -3,10 +3,7 @@
 use std::time::Duration;
 
 use prony_engine::Control;
-use prony_model::{
-    Body, Checks, DriverChoice, End, KernelClock, Load, RequestPlan, RunPlan, RunResult, Target, Timeouts,
-    Version,
-};
+use prony_model::{End, Load, RequestPlan, RunPlan, RunResult, Target};
 use prony_report::{rate, seconds};
 use prony_targets::rudy;
 
@@ -57,37 +54,12 @@ fn measure(model: rudy::Model, args: &DemoArgs, seed: u64, control: &Control) ->
     let server = rudy::start(rudy::Config { model, delay: DELAY, ..rudy::Config::default() })
         .map_err(|error| serve::cli_error(&error))?;
     let target = Target::parse(&format!("http://{}/", server.local_addr()))?;
+    let load = Load::Closed { connections: args.connections };
     let plan = RunPlan {
-        target,
-        request: RequestPlan {
-            method: "GET".to_owned(),
-            headers: Vec::new(),
-            verbatim: false,
-            body: Body::default(),
-            version: Version::Http11,
-            // The original closes after each reply, too.
-            keep_alive: false,
-            pipeline: 1,
-        },
-        load: Load::Closed { connections: args.connections },
-        stages: None,
-        end: End::Duration(args.duration),
+        // The original closes after each reply, too.
+        request: RequestPlan { keep_alive: false, ..RequestPlan::get() },
         warmup: WARMUP,
-        threads: 1,
-        share: None,
-        timeouts: Timeouts::default(),
-        checks: Checks::default(),
-        sources: Vec::new(),
-        driver: DriverChoice::Auto,
-        kernel_clock: KernelClock::Auto,
-        samples: false,
-        events: false,
-        scenario: None,
-        recorded: None,
-        replay: None,
-        retries: None,
-        trace: None,
-        seed,
+        ..RunPlan::new(target, load, End::Duration(args.duration), seed)
     };
     plan.check()?;
     let mut progress = ProgressLine::new(&plan, false);

@@ -6,8 +6,8 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use prony_model::{
-    Body, Checks, DriverChoice, End, KernelClock, Load, RequestPlan, RunPlan, Target, Timeouts, TlsChoices,
-    TlsVersions, Version, is_token, source_addresses,
+    Body, End, Load, RequestPlan, RunPlan, Target, Timeouts, TlsChoices, TlsVersions, Version, is_token,
+    source_addresses,
 };
 use prony_report::ab::{Attributes, Options, heartbeat};
 
@@ -58,31 +58,16 @@ pub(crate) fn ab(args: &AbArgs, seed: u64) -> Result<Ab, CliError> {
     let options = options(args, &target, proxy.as_ref(), end);
     let (csv, gnuplot) = (destination("-e", &args.csv)?, destination("-g", &args.gnuplot)?);
     let request = request(args, &target)?;
+    let target = match &proxy {
+        Some(proxy) => target.through(proxy)?,
+        None => target,
+    };
     let plan = RunPlan {
-        target: match &proxy {
-            Some(proxy) => target.through(proxy)?,
-            None => target,
-        },
         request,
-        load: Load::Closed { connections },
-        stages: None,
-        end,
-        warmup: Duration::ZERO,
-        threads: 1,
-        share: None,
         timeouts: Timeouts { connect: timeout, request: timeout, ..Timeouts::default() },
-        checks: Checks::default(),
         sources: source_addresses(args.source.as_slice())?,
-        driver: DriverChoice::Auto,
-        kernel_clock: KernelClock::Auto,
         samples: true,
-        events: false,
-        scenario: None,
-        recorded: None,
-        replay: None,
-        retries: None,
-        trace: None,
-        seed,
+        ..RunPlan::new(target, Load::Closed { connections }, end, seed)
     };
     plan.check()?;
     Ok(Ab { plan, options, csv, gnuplot, resilient: args.resilient, notes: notes(args) })

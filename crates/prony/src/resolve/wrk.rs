@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use prony_model::{
-    Body, Checks, DriverChoice, End, KernelClock, Load, RequestPlan, RunPlan, Target, Timeouts, Version,
-};
+use prony_model::{End, Load, RequestPlan, RunPlan, Target, Timeouts};
 
 use super::header;
 use crate::args::WrkArgs;
@@ -46,26 +44,9 @@ pub(crate) fn wrk(args: &WrkArgs, seed: u64) -> Result<Wrk, CliError> {
     let timeout = time("--timeout", args.timeout.as_deref(), TIMEOUT_S)?;
     let plan = RunPlan {
         request: request(args, &target)?,
-        target,
-        load: Load::Closed { connections },
-        stages: None,
-        end: End::Duration(duration),
-        warmup: Duration::ZERO,
         threads,
-        share: None,
         timeouts: Timeouts { connect: timeout, request: timeout, ..Timeouts::default() },
-        checks: Checks::default(),
-        sources: Vec::new(),
-        driver: DriverChoice::Auto,
-        kernel_clock: KernelClock::Auto,
-        samples: false,
-        events: false,
-        scenario: None,
-        recorded: None,
-        replay: None,
-        retries: None,
-        trace: None,
-        seed,
+        ..RunPlan::new(target, Load::Closed { connections }, End::Duration(duration), seed)
     };
     plan.check()?;
     Ok(Wrk { plan, url, duration, connections, latency: args.latency })
@@ -77,15 +58,7 @@ fn request(args: &WrkArgs, target: &Target) -> Result<RequestPlan, CliError> {
     if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
         headers.insert(0, ("Host".to_owned(), target.authority.clone()));
     }
-    Ok(RequestPlan {
-        method: "GET".to_owned(),
-        headers,
-        verbatim: true,
-        body: Body::default(),
-        version: Version::Http11,
-        keep_alive: true,
-        pipeline: 1,
-    })
+    Ok(RequestPlan { headers, verbatim: true, ..RequestPlan::get() })
 }
 
 /// A count above 0, as wrk writes them: `400`, `1k`, `2M`.

@@ -155,44 +155,14 @@ impl Network<'_> {
 mod tests {
     use std::time::Duration;
 
-    use prony_model::{
-        Body, Checks, DriverChoice, End, KernelClock, Load, RequestPlan, Target, Timeouts, Version,
-    };
+    use prony_model::{End, Load, Target};
 
     use super::*;
 
     fn plan() -> RunPlan {
-        RunPlan {
-            target: Target::parse("http://127.0.0.1/").expect("a URL"),
-            request: RequestPlan {
-                method: "GET".to_owned(),
-                headers: Vec::new(),
-                body: Body::default(),
-                version: Version::Http11,
-                keep_alive: true,
-                pipeline: 1,
-                verbatim: false,
-            },
-            load: Load::Closed { connections: 500 },
-            stages: None,
-            end: End::Duration(Duration::from_secs(1)),
-            warmup: Duration::ZERO,
-            threads: 1,
-            share: None,
-            timeouts: Timeouts::default(),
-            checks: Checks::default(),
-            sources: Vec::new(),
-            driver: DriverChoice::Auto,
-            kernel_clock: KernelClock::Auto,
-            samples: false,
-            events: false,
-            scenario: None,
-            recorded: None,
-            replay: None,
-            retries: None,
-            trace: None,
-            seed: 1,
-        }
+        let target = Target::parse("http://127.0.0.1/").expect("a URL");
+        let load = Load::Closed { connections: 500 };
+        RunPlan::new(target, load, End::Duration(Duration::from_secs(1)), 1)
     }
 
     /// What is found where the machine did `used` and the connections showed `samples`, with these words in it.

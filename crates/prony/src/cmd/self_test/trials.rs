@@ -3,10 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use prony_model::{
-    Arrivals, Body, Checks, DriverChoice, End, KernelClock, Load, Rate, RequestPlan, RunPlan, Target,
-    Timeouts, Version,
-};
+use prony_model::{Arrivals, End, Load, Rate, RequestPlan, RunPlan, Target, Version};
 use prony_targets::truth::{Config, Delay};
 
 use crate::cli_error::CliError;
@@ -84,37 +81,13 @@ impl Trial {
     pub(super) fn plan(&self, address: SocketAddr) -> Result<RunPlan, CliError> {
         let (version, pipeline) =
             if self.config.http2 { (Version::Http2, STREAMS) } else { (Version::Http11, 1) };
+        let target = Target::parse(&format!("http://{address}/"))?;
         let plan = RunPlan {
-            target: Target::parse(&format!("http://{address}/"))?,
-            request: RequestPlan {
-                method: "GET".to_owned(),
-                headers: Vec::new(),
-                verbatim: false,
-                body: Body::default(),
-                version,
-                keep_alive: true,
-                pipeline,
-            },
-            load: self.load,
-            stages: None,
-            end: self.end,
+            request: RequestPlan { version, pipeline, ..RequestPlan::get() },
             // Every request that the server sees is to be one that the client reports.
             warmup: Duration::ZERO,
-            threads: 1,
-            share: None,
-            timeouts: Timeouts::default(),
-            checks: Checks::default(),
-            sources: Vec::new(),
-            driver: DriverChoice::Auto,
-            kernel_clock: KernelClock::Auto,
             samples: true,
-            events: false,
-            scenario: None,
-            recorded: None,
-            replay: None,
-            retries: None,
-            trace: None,
-            seed: self.seed,
+            ..RunPlan::new(target, self.load, self.end, self.seed)
         };
         plan.check()?;
         Ok(plan)
