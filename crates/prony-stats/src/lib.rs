@@ -79,7 +79,9 @@ pub use little::{Impossible, LITTLE_TOLERANCE, LittleAudit, check_possible, litt
 pub use order::{PairOrder, pair_orders};
 pub use outliers::{OUTLIER_DEVIATIONS, outliers};
 pub use pooled::{Weighted, pooled_differences};
-pub use quantile::{Censored, Estimate, LEAST_EXCEEDANCES, Quantile, QuantileError, Withheld, estimate};
+pub use quantile::{
+    Censored, Estimate, LEAST_EXCEEDANCES, P99_COUNT_MIN, Quantile, QuantileError, Withheld, estimate,
+};
 pub use ratio::{mean_interval, ratio_interval};
 pub use rounds::Rounds;
 pub use sample::median;

@@ -11,6 +11,8 @@ use std::fmt;
 /// How many values must lie beyond a tail quantile before it is printed. With fewer, the number is
 /// decided by a handful of requests and moves by tens of percent from run to run.
 pub const LEAST_EXCEEDANCES: u64 = 10;
+/// Values that a p99 needs to have [`LEAST_EXCEEDANCES`] beyond it.
+pub const P99_COUNT_MIN: u64 = 100 * LEAST_EXCEEDANCES;
 
 /// A quantile in `0..=1`: 0.99 is the p99.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]

@@ -5,17 +5,19 @@
 //!
 //! This crate must never open a socket, read a clock or a file, or put words on a page: values in, results out.
 //!
-//! Reading order: `latency` (one distribution), `stages` (those of a stage), `stored` (read back from a result), `server` (what
+//! Reading order: `latency` (one distribution), `second` (that of a second), `stages` (those of a stage), `stored` (read back from a result), `server` (what
 //! a server used for each request), `fleet` (several results).
 
 mod fleet;
 mod latency;
+mod second;
 mod server;
 mod stages;
 mod stored;
 
 pub use fleet::{Grid, Merger, merge, rate_ends};
 pub use latency::{Distributions, add_intervals, histogram_data, summary};
+pub use second::second_quantiles;
 pub use server::{add_requests, memory_growth};
 pub use stages::{StageRecords, stage};
 pub use stored::{DistributionError, check_distributions, distribution};

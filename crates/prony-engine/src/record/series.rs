@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 
 use prony_model::{SecondPoint, TimePieces};
 use prony_stats::{Histogram, Sparse};
+use prony_summary::second_quantiles;
 
 use crate::clock::Nanos;
 use crate::record::slice::{SLICE, Slice};
 
 /// Parts that are kept at most; when there are more, neighbours are joined and parts are twice as long.
 const PARTS_MAX: usize = 480;
-/// Quantiles of a second need so many samples: ten beyond the 99th percentile.
-const P99_SAMPLES: u64 = 1000;
 const SECOND: Nanos = 1_000_000_000;
 
 /// The run in parts of equal length, from the beginning of the measured part.
@@ -206,8 +205,8 @@ impl Parts {
 
 /// Median, p99 and maximum of a second, milliseconds.
 fn times(values: &Histogram) -> [Option<f64>; 3] {
-    let p99 = values.value_at_quantile(0.99).filter(|_| values.count() >= P99_SAMPLES);
-    [values.value_at_quantile(0.5), p99, values.max()].map(|nanos| Some(nanos? as f64 / 1e6))
+    let [p50, p99] = second_quantiles(values);
+    [p50, p99, values.max().map(|nanos| nanos as f64 / 1e6)]
 }
 
 fn index_of(part: u64) -> usize {

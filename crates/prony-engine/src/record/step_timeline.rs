@@ -6,6 +6,7 @@
 //! those of HdrHistogram, with 16 for twice as long a time.
 
 use prony_model::StepPoint;
+use prony_stats::P99_COUNT_MIN;
 
 use crate::clock::Nanos;
 
@@ -23,8 +24,6 @@ const UNIT: u32 = 10;
 const LONGEST: u32 = 42;
 /// Buckets of a part.
 const BUCKETS: usize = ((LONGEST - UNIT - FINE + 1) << FINE) as usize;
-/// A 99th percentile needs so many samples: ten beyond it.
-const P99_SAMPLES: u64 = 1000;
 
 /// All steps of a worker.
 #[derive(Default)]
@@ -147,7 +146,7 @@ impl StepTimelines {
                 ended,
                 failed,
                 p50_ms: quantile(0.5),
-                p99_ms: quantile(0.99).filter(|_| ended - failed >= P99_SAMPLES),
+                p99_ms: quantile(0.99).filter(|_| ended - failed >= P99_COUNT_MIN),
                 max_ms: (ended > failed).then_some(longest as f64 / 1e6),
             }
         };

@@ -6,10 +6,9 @@ use prony_model::{RunResult, SecondPoint};
 use prony_stats::{Histogram, Sparse};
 
 use super::pieces::Pieces;
+use crate::second::second_quantiles;
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// Quantiles of a second need so many samples: ten beyond the 99th percentile.
-const P99_SAMPLES: u64 = 1000;
 
 /// One point per second. Quantiles come from the pieces of that second, and are absent where a piece is longer than it, or
 /// does not end with it.
@@ -52,8 +51,7 @@ pub(super) fn series(results: &[&RunResult], pieces: Option<&Pieces>) -> Vec<Sec
 
 /// Median and p99 of a second, milliseconds; none is above `max_ms`, which is exact where the histogram is not.
 fn times(values: &Histogram, max_ms: Option<f64>) -> [Option<f64>; 2] {
-    let milliseconds = |q: f64| Some((values.value_at_quantile(q)? as f64 / 1e6).min(max_ms?));
-    [milliseconds(0.5), milliseconds(0.99).filter(|_| values.count() >= P99_SAMPLES)]
+    second_quantiles(values).map(|quantile| Some(quantile?.min(max_ms?)))
 }
 
 /// What the pieces of a second hold, each `length_ns` long.
