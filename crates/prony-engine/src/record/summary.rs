@@ -127,7 +127,7 @@ pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
         thresholds: Vec::new(),
         environment: run.environment.clone(),
         histograms: if run.with_distributions { distributions.histograms() } else { Histograms::default() },
-        drift: if run.is_over { audit::latency_drift(run.plan, totals, &good_responses) } else { Vec::new() },
+        drift: audit::latency_drift(run.plan, totals, &good_responses),
         pieces: run.plan.share.filter(|_| run.is_over).map(|_| totals.series.pieces(totals.measured_to)),
         requests,
         latency,

@@ -1,23 +1,19 @@
 //! Signals in how the run went along.
 
-use prony_model::words::{milliseconds, percent, whole};
-use prony_model::{Finding, FindingCode, Interval, LatencyDrift, RunPlan, Severity};
-use prony_stats::{
-    Histogram, Sparse, WARM_UP_SLICES, WarmUp, drift, log_medians, mann_kendall, outliers, warm_up,
-};
+mod drift;
 
+use prony_model::words::{milliseconds, percent, whole};
+use prony_model::{Finding, FindingCode, LatencyDrift, RunPlan, Severity};
+use prony_stats::{Histogram, Sparse, WARM_UP_SLICES, WarmUp, log_medians, mann_kendall, outliers, warm_up};
+
+use self::drift::drifted;
+pub(crate) use self::drift::latency_drift;
 use super::{Facts, finding};
 use crate::clock::Nanos;
 use crate::record::collect::Totals;
 
 /// Change from the first to the last third of the run that matters.
 const DRIFT: f64 = 0.10;
-/// A soak: from this length on a drift is looked for that is smaller, but certain.
-const SOAK_S: f64 = 300.0;
-/// Drift over a soak that matters, as a share of the median of its parts.
-const SOAK_DRIFT: f64 = 0.02;
-/// Responses that a p99 of a part needs: ten beyond it.
-const P99_RESPONSES: u64 = 1000;
 /// Change of p50 by the beginning that is worth a word: one that pulls no number does no harm.
 const PULLED_P50: f64 = 0.02;
 /// The same for p99 and the rate.
@@ -72,32 +68,29 @@ impl Silence {
 /// All findings of this kind. They compare parts of a run with one another, which need not be alike where the rate changes
 /// from one to the next: a run in stages has none.
 pub(super) fn findings(facts: &Facts<'_>) -> Vec<Finding> {
-    of(facts.plan(), facts.totals, facts.responses).map_or_else(Vec::new, |timeline| timeline.findings())
-}
-
-/// How the response time of a soak drifted; nothing for a run that is none. `responses` are those of the good responses.
-pub(crate) fn latency_drift(plan: &RunPlan, totals: &Totals, responses: &Histogram) -> Vec<LatencyDrift> {
-    of(plan, totals, responses).map_or_else(Vec::new, |timeline| timeline.drift())
-}
-
-fn of<'a>(plan: &RunPlan, totals: &'a Totals, responses: &'a Histogram) -> Option<Timeline<'a>> {
-    if plan.stages.is_some() {
-        return None;
-    }
-    let series = &totals.series;
-    let (parts, _) = series.parts(totals.measured_to);
-    Some(Timeline::new(parts, series.part(), responses, plan.warmup.as_secs_f64()))
+    let timeline = Timeline::of(facts.plan(), facts.totals, facts.responses);
+    timeline.map_or_else(Vec::new, |timeline| timeline.findings(&facts.result.drift))
 }
 
 impl<'a> Timeline<'a> {
+    /// `None` for a run in stages.
+    fn of(plan: &RunPlan, totals: &'a Totals, responses: &'a Histogram) -> Option<Self> {
+        if plan.stages.is_some() {
+            return None;
+        }
+        let series = &totals.series;
+        let (parts, _) = series.parts(totals.measured_to);
+        Some(Self::new(parts, series.part(), responses, plan.warmup.as_secs_f64()))
+    }
+
     fn new(parts: &'a [Sparse], part: Nanos, responses: &'a Histogram, warmup_s: f64) -> Self {
         let medians = log_medians(parts);
         let values: Vec<f64> = medians.iter().map(|(_, median)| *median).collect();
         Self { parts, part, responses, warm_up: beginning(&values), medians, warmup_s }
     }
 
-    fn findings(&self) -> Vec<Finding> {
-        let changed = self.not_steady().or_else(|| self.drifted());
+    fn findings(&self, drift: &[LatencyDrift]) -> Vec<Finding> {
+        let changed = self.not_steady().or_else(|| drifted(drift));
         [changed, self.warm_up(), self.outlier_slices()].into_iter().flatten().collect()
     }
 
@@ -127,76 +120,6 @@ impl<'a> Timeline<'a> {
             ),
             "give a longer --warmup if it settles, or a longer --duration if it does not",
         ))
-    }
-
-    /// How the tail and the median drifted over a soak, the tail first: what grows without a bound shows there first.
-    fn drift(&self) -> Vec<LatencyDrift> {
-        let settled = self.settled();
-        let Some((first, _)) = settled.first() else { return Vec::new() };
-        let (groups, hours) = (settled.len(), self.seconds(self.parts.len() - first) / 3600.0);
-        if hours * 3600.0 < SOAK_S {
-            return Vec::new();
-        }
-        let of = |(name, q, responses): (&str, f64, u64)| {
-            let values = self.quantiles(q, responses)?;
-            let found = drift(&values)?;
-            let change = found.slope * groups as f64 / prony_stats::median(&values)?;
-            let [slope, low, high] =
-                [found.slope, found.low, found.high].map(|slope| slope * groups as f64 / hours);
-            Some(LatencyDrift {
-                quantile: name.to_owned(),
-                per_hour_ms: slope,
-                interval: Interval { low, high, indicative: false },
-                change,
-                tau: found.tau,
-                p: found.p,
-                correlation: found.correlation,
-                parts: groups as u64,
-                is_drift: found.is_certain() && change.abs() >= SOAK_DRIFT,
-            })
-        };
-        [("p99", 0.99, P99_RESPONSES), ("p50", 0.5, 1)].into_iter().filter_map(of).collect()
-    }
-
-    /// A soak drifted by little, all along and beyond what its own slow swings explain.
-    fn drifted(&self) -> Option<Finding> {
-        let found = self.drift().into_iter().find(|drift| drift.is_drift)?;
-        let LatencyDrift { quantile, per_hour_ms, interval, change, tau, p, correlation, .. } = found;
-        let Interval { low, high, .. } = interval;
-        let direction = if change > 0.0 { "rose" } else { "fell" };
-        Some(finding(
-            FindingCode::NotSteady,
-            Severity::Note,
-            &[
-                ("per_hour", per_hour_ms, "ms"),
-                ("per_hour_low", low, "ms"),
-                ("per_hour_high", high, "ms"),
-                ("change", change, "share"),
-                ("tau", tau, "ratio"),
-                ("p", p, "probability"),
-                ("correlation", correlation, "ratio"),
-            ],
-            format!(
-                "the {quantile} response time {direction} all along, by {} in all: {per_hour_ms:+.3} ms per hour \
-                 [{low:+.3}, {high:+.3}], more than its slow swings",
-                percent(change.abs())
-            ),
-            "run it for longer: what fills up reaches its limit and stays there, a leak goes on",
-        ))
-    }
-
-    /// The quantile of each group of parts after the warm-up, milliseconds; `None` where one has fewer `responses`.
-    fn quantiles(&self, q: f64, responses: u64) -> Option<Vec<f64>> {
-        let settled = self.settled();
-        let ends = settled.iter().skip(1).map(|(next, _)| *next).chain([self.parts.len()]);
-        let mut sum = Histogram::new();
-        let of = |((first, _), end): (&(usize, f64), usize)| {
-            sum.clear();
-            self.parts[*first..end].iter().for_each(|part| sum.add_sparse(part));
-            let value = sum.value_at_quantile(q).filter(|_| sum.count() >= responses)?;
-            Some(value as f64 / 1e6)
-        };
-        settled.iter().zip(ends).map(of).collect()
     }
 
     /// The beginning of the measured part was still warm-up.
@@ -385,7 +308,8 @@ mod tests {
         for part in &parts {
             all.add_sparse(part);
         }
-        let found = Timeline::new(&parts, SLICE, &all, 1.0).findings();
+        let timeline = Timeline::new(&parts, SLICE, &all, 1.0);
+        let found = timeline.findings(&timeline.drift());
         let codes: Vec<FindingCode> = found.iter().map(|finding| finding.code).collect();
         assert_eq!(codes, expected.iter().map(|(code, _)| *code).collect::<Vec<_>>(), "{found:#?}");
         for (finding, (_, words)) in found.iter().zip(expected) {
@@ -429,43 +353,6 @@ mod tests {
     fn a_trend() {
         let rising: Vec<u64> = (0..60).map(|index| 500 + index * 10).collect();
         check(&rising, &[(FindingCode::NotSteady, "rose by")]);
-    }
-
-    /// Parts of 5 s each: `count` of them, of which number `index` has a median of `us(index)`.
-    fn soak(count: u32, us: impl Fn(f64) -> f64) -> Vec<Finding> {
-        let mut all = Histogram::new();
-        let parts: Vec<Sparse> = (0..count)
-            .map(|index| {
-                let mut part = Histogram::new();
-                // Slow swings of 1 %, of another length than the groups, beside what is looked for.
-                let swing = 1.0 + 0.01 * (f64::from(index) * 0.9).sin();
-                part.record_n(nanos(us(f64::from(index)) * swing), 990);
-                part.record_n(nanos(us(f64::from(index)) * 3.0 * swing), 30);
-                all.add(&part);
-                part.to_sparse()
-            })
-            .collect();
-        Timeline::new(&parts, 5_000_000_000, &all, 1.0).findings()
-    }
-
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "microseconds, above 0")]
-    fn nanos(us: f64) -> u64 {
-        (us * 1000.0) as u64
-    }
-
-    #[test]
-    fn a_soak_that_drifts_by_little() {
-        // 360 parts are half an hour: 500 µs that rise by 0.1 µs each, and a p99 of three times that: 0.216 ms an hour.
-        let found = soak(360, |index| 500.0 + 0.1 * index);
-        let [only] = found.as_slice() else { panic!("{found:#?}") };
-        assert_eq!((only.code, only.severity), (FindingCode::NotSteady, Severity::Note));
-        let value = |name: &str| only.evidence.iter().find(|one| one.name == name).map(|one| one.value);
-        let [slope, low, high] =
-            ["per_hour", "per_hour_low", "per_hour_high"].map(|name| value(name).expect("it has one"));
-        assert!((low..=high).contains(&0.216) && (slope - 0.216).abs() < 0.02, "{low} {slope} {high}");
-        assert!(only.message.contains("the p99 response time rose all along, by 7"), "{}", only.message);
-        assert_eq!(soak(360, |_| 500.0), [], "swings are no drift");
-        assert_eq!(soak(40, |index| 500.0 + 0.3 * index), [], "200 s are no soak");
     }
 
     #[test]
