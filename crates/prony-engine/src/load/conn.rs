@@ -310,7 +310,7 @@ mod tests {
     fn a_request_that_was_only_queued_took_no_time_of_the_server() {
         let check = |sent: Nanos, expected: Nanos| {
             let mut connection = Connection { took: 5, first_byte: 80, ..Connection::new() };
-            let flight = Flight { intended: 10, ready: 20, sent, departed: 0, trace: Trace::NONE };
+            let flight = Flight { intended: 10, ready: 20, sent, ..Flight::default() };
             let sample = connection.ended(flight, 90);
             assert_eq!((sample.intended, sample.ready, sample.sent, sample.done), (10, 20, expected, 90));
             assert_eq!((sample.first_byte, sample.connect), (80, 5));
@@ -325,8 +325,7 @@ mod tests {
     fn flights_come_back_in_order_and_are_stamped_once() {
         let mut flights = Flights::new(2, 3);
         let mut connection = Connection { depth: 3, ..Connection::new() };
-        let flight =
-            |intended| Flight { intended, ready: intended, sent: 0, departed: 0, trace: Trace::NONE };
+        let flight = |intended| Flight { intended, ready: intended, ..Flight::default() };
         for round in 0..5 {
             flights.push(1, &mut connection, flight(round * 10 + 1));
             flights.stamp(1, &connection, 1000 + round);
@@ -356,7 +355,7 @@ mod tests {
             flights.push(
                 0,
                 &mut connection,
-                Flight { intended, ready: intended, sent: 1, departed: 0, trace: Trace::NONE },
+                Flight { intended, ready: intended, sent: 1, ..Flight::default() },
             );
         }
         let found = flights.departed(0, &connection, bytes, key, 77);
@@ -387,11 +386,7 @@ mod tests {
         let mut connection = Connection::new();
         // The count wraps within the second one.
         for end in [u32::MAX - 9, 90, 200] {
-            flights.push(
-                1,
-                &mut connection,
-                Flight { intended: 1, ready: 1, sent: 1, departed: 0, trace: Trace::NONE },
-            );
+            flights.push(1, &mut connection, Flight { intended: 1, ready: 1, sent: 1, ..Flight::default() });
             flights.mark_end(1, &connection, end);
         }
         let mut departed = |key| flights.departed_at_end(1, &connection, key, 77);
@@ -409,11 +404,7 @@ mod tests {
     fn a_segment_that_is_sent_again_left_when_it_was_sent_first() {
         let mut flights = Flights::of_any_length(1, 1);
         let mut connection = Connection::new();
-        flights.push(
-            0,
-            &mut connection,
-            Flight { intended: 1, ready: 1, sent: 1, departed: 0, trace: Trace::NONE },
-        );
+        flights.push(0, &mut connection, Flight { intended: 1, ready: 1, sent: 1, ..Flight::default() });
         flights.mark_end(0, &connection, 40);
         flights.mark_sampled(0, &connection);
         assert!(

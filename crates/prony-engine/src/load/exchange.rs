@@ -313,8 +313,7 @@ impl Worker {
     #[inline]
     pub(crate) fn begin_trace(&mut self, slot: Slot) -> Trace {
         let Some(tracer) = &mut self.tracer else { return Trace::NONE };
-        let again = self.retries.as_ref().map_or(Trace::NONE, |retries| retries.trace(slot));
-        if again.is_some() { again } else { tracer.begin(0) }
+        tracer.resume(self.retries.as_ref().map_or(Trace::NONE, |retries| retries.trace(slot)))
     }
 
     /// Fills an open connection of a closed loop with as many requests as it may carry at once.

@@ -186,6 +186,12 @@ impl Tracer {
         Trace::new(self.begun, step)
     }
 
+    /// `before`, the trace of a request that was sent before, or else a new one.
+    #[inline]
+    pub(crate) fn resume(&mut self, before: Trace) -> Trace {
+        if before.is_some() { before } else { self.begin(0) }
+    }
+
     /// Writes the traceparent of one more attempt of `trace` over the one that begins at `place` of `request`.
     pub(crate) fn stamp(&mut self, trace: Trace, request: &mut [u8], place: usize) {
         let Some(Ok(value)) = request.get_mut(place..place + LENGTH).map(<&mut [u8; LENGTH]>::try_from)

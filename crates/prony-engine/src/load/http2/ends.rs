@@ -104,7 +104,7 @@ impl Worker {
             return self.end_lost(number, sample, ErrorKind::StreamReset, detail);
         }
         let attempt = self.retries.as_mut().map(|retries| retries.take_attempt(number)).unwrap_or_default();
-        let attempt = attempt.of_trace(ended.flight.trace);
+        let attempt = attempt.with_trace(ended.flight.trace);
         let place = match &mut self.pace {
             Pace::Sessions(sessions) => sessions.forget_attempt(number),
             Pace::Closed { .. } | Pace::Open(_) => NOBODY,

@@ -175,12 +175,11 @@ impl Worker {
         let Some(http2) = self.layer.as_mut().and_then(|layer| layer.http2.as_mut()) else { return };
         let Http2 { shared, peers, flights, out, out_requests, refused, .. } = http2;
         let Some(peer) = &mut peers[slot as usize] else { return };
-        let again = request.attempt.trace();
         let (trace, own) = match (&self.pace, &mut self.tracer) {
             (Pace::Sessions(sessions), _) => (sessions.trace(request.place), sessions.request(request.place)),
             (Pace::Closed { .. } | Pace::Open(_), None) => (Trace::NONE, None),
             (Pace::Closed { .. } | Pace::Open(_), Some(tracer)) => {
-                let trace = if again.is_some() { again } else { tracer.begin(0) };
+                let trace = tracer.resume(request.attempt.trace());
                 (trace, Some(tracer.stream_request(trace)))
             }
         };
@@ -189,9 +188,9 @@ impl Worker {
             None => peer.core.send_request(shared, out),
         };
         let Ok(stream) = sent else {
-            // The number of streams is kept in `depth`, so that only one that can't take any more is asked in vain.
+            // `depth` has the number of streams, so only a connection that takes no more of them refuses one.
             (peer.is_draining, connection.depth) = (true, 0);
-            return refused.push_back(Outgoing { attempt: request.attempt.of_trace(trace), ..request });
+            return refused.push_back(Outgoing { attempt: request.attempt.with_trace(trace), ..request });
         };
         let ready = request.intended.max(connection.since).max(request.at);
         let flight = Flight { intended: request.intended, ready, sent: 0, departed: 0, trace };

@@ -76,7 +76,7 @@ impl Attempt {
     }
 
     /// The same attempt, of a request with this trace.
-    pub(crate) fn of_trace(self, trace: Trace) -> Self {
+    pub(crate) fn with_trace(self, trace: Trace) -> Self {
         Self { trace, ..self }
     }
 }
@@ -184,7 +184,7 @@ impl Retries {
             number: attempt.number + 1,
             deadline: if attempt.number == 0 { sent.saturating_add(self.timeout) } else { attempt.deadline },
             // What got no connection was not sent.
-            trace: if sample.trace.is_some() { sample.trace.again() } else { attempt.trace },
+            trace: sample.trace.again().or(attempt.trace),
         };
         if next.number > self.policy.retries() {
             return Err(Refusal::Exhausted);
