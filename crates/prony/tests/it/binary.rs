@@ -1,6 +1,7 @@
 //! Running the binary.
 
 use std::ffi::OsStr;
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 /// What one call of prony did.
@@ -46,6 +47,11 @@ pub(crate) fn command() -> Command {
 /// Calls prony with `words` and waits for it.
 pub(crate) fn prony<S: AsRef<OsStr>>(words: &[S]) -> ProgramOutput {
     program_output(command().args(words).output().expect("the binary was built"))
+}
+
+/// The same in `folder`.
+pub(crate) fn prony_in(folder: &Path, words: &[&str]) -> ProgramOutput {
+    program_output(command().current_dir(folder).args(words).output().expect("the binary was built"))
 }
 
 pub(crate) fn program_output(output: Output) -> ProgramOutput {

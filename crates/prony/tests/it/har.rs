@@ -1,38 +1,24 @@
 //! `prony import` of HAR files, against a server that issues a new token to each visitor.
 
 use std::fs;
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
+use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
 
 use serde_json::{Value, json};
 
-use crate::binary::{ProgramOutput, command, program_output};
+use crate::binary::prony_in;
 use crate::folder::Folder;
-use crate::server::{Server, read_head};
+use crate::server::Server;
 
 /// Form tokens are `f1f`, `f2f`, …; who sends one of them back gets `t1t`, `t2t`, …, which the account needs.
 fn shop() -> String {
     let issued = Arc::new(AtomicU64::new(0));
-    Server::accepting(move |mut stream| {
-        let issued = Arc::clone(&issued);
-        thread::spawn(move || {
-            while let Some(answer) = answer(&mut stream, &issued)
-                && stream.write_all(&answer).is_ok()
-            {}
-        });
-    })
+    Server::replying(move |head, body| answer(head, body, &issued))
 }
 
-fn answer(stream: &mut TcpStream, issued: &AtomicU64) -> Option<Vec<u8>> {
-    let head = read_head(stream)?;
-    let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: "));
-    let mut body = vec![0; length.map_or(0, |length| length.parse().expect("a number"))];
-    stream.read_exact(&mut body).ok()?;
-    let body = String::from_utf8(body).expect("text");
+fn answer(head: &str, body: &str, issued: &AtomicU64) -> (&'static str, String) {
     let is_issued = |text: &str, mark: char| {
         let number = text.strip_prefix(mark).and_then(|rest| rest.strip_suffix(mark));
         number
@@ -42,7 +28,7 @@ fn answer(stream: &mut TcpStream, issued: &AtomicU64) -> Option<Vec<u8>> {
     let bearer = head
         .lines()
         .find_map(|line| line.to_ascii_lowercase().strip_prefix("authorization: bearer ").map(str::to_owned));
-    let (status, text) = match head.split(" HTTP").next() {
+    match head.split(" HTTP").next() {
         Some("GET /login") => {
             let number = issued.fetch_add(1, Ordering::SeqCst) + 1;
             ("200 OK", format!("<input type=\"hidden\" name=\"csrf\" value=\"f{number}f\">"))
@@ -55,8 +41,7 @@ fn answer(stream: &mut TcpStream, issued: &AtomicU64) -> Option<Vec<u8>> {
             ("200 OK", "{}".to_owned())
         }
         _ => ("403 Forbidden", String::new()),
-    };
-    Some(format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n{text}", text.len()).into_bytes())
+    }
 }
 
 /// What a browser recorded of a visit with these tokens.
@@ -94,10 +79,6 @@ fn recording(form: &str, token: &str) -> String {
     json!({"log": {"version": "1.2", "entries": entries}}).to_string()
 }
 
-fn prony(folder: &Path, words: &[&str]) -> ProgramOutput {
-    program_output(command().current_dir(folder).args(words).output().expect("the binary was built"))
-}
-
 #[test]
 fn tokens_of_two_recordings_are_extracted_and_verified() {
     let folder = Folder::new("har");
@@ -105,7 +86,7 @@ fn tokens_of_two_recordings_are_extracted_and_verified() {
     fs::write(folder.0.join("second.har"), recording("f911f", "t912t")).expect("the folder can be written");
     let url = shop();
     let to = url.trim_end_matches('/');
-    let output = prony(&folder.0, &["import", "first.har", "second.har", "--verify", to]);
+    let output = prony_in(&folder.0, &["import", "first.har", "second.har", "--verify", to]);
     assert_eq!(output.code, Some(0), "{output:?}");
     for text in
         ["GET-login: good, csrf matched", "POST-login: good, Authorization matched", "GET-account: good"]
@@ -113,7 +94,7 @@ fn tokens_of_two_recordings_are_extracted_and_verified() {
         assert!(output.err.contains(text), "{text}: {}", output.err);
     }
     fs::write(folder.0.join("shop.toml"), &output.out).expect("the folder can be written");
-    let run = prony(&folder.0, &["run", "shop.toml", "--base", to, "-n", "3", "-c", "3"]);
+    let run = prony_in(&folder.0, &["run", "shop.toml", "--base", to, "-n", "3", "-c", "3"]);
     assert!(matches!(run.code, Some(0 | 3)) && run.out.contains("3 completed"), "{run:?}");
 }
 
@@ -122,12 +103,12 @@ fn one_recording_has_tokens_that_do_not_work() {
     let folder = Folder::new("har-one");
     fs::write(folder.0.join("first.har"), recording("f901f", "t902t")).expect("the folder can be written");
     let url = shop();
-    let output = prony(&folder.0, &["import", "first.har", "--verify", url.trim_end_matches('/')]);
+    let output = prony_in(&folder.0, &["import", "first.har", "--verify", url.trim_end_matches('/')]);
     assert_eq!(output.code, Some(4), "{output:?}");
     assert!(output.err.contains("verified POST-login: failed: 403"), "{}", output.err);
     assert!(output.err.contains("verified GET-account: not reached"), "{}", output.err);
     assert!(output.err.contains("Authorization left out") && !output.out.contains("t902t"), "{output:?}");
-    let both = prony(&folder.0, &["import", "x.hurl", "y.hurl"]);
+    let both = prony_in(&folder.0, &["import", "x.hurl", "y.hurl"]);
     assert!(both.code == Some(2) && both.err.contains("are for HAR files"), "{both:?}");
 }
 
@@ -182,7 +163,7 @@ fn a_large_recording_is_replayed_in_less_memory_than_it_has() {
     let folder = Folder::new("har-large");
     let bytes = large_recording(&folder.0.join("large.har"));
     let server = Server::good();
-    let output = prony(&folder.0, &["replay", "large.har", "--to", &server.url, "--json", "r.json", "-q"]);
+    let output = prony_in(&folder.0, &["replay", "large.har", "--to", &server.url, "--json", "r.json", "-q"]);
     assert!(matches!(output.code, Some(0 | 3)), "{output:?}");
     let result = fs::read_to_string(folder.0.join("r.json")).expect("it was written");
     let result: Value = serde_json::from_str(&result).expect("JSON");
@@ -194,7 +175,7 @@ fn a_large_recording_is_replayed_in_less_memory_than_it_has() {
     assert_eq!(result["requests"]["intended"], 500);
     let peak = result["client"]["peak_rss_bytes"].as_u64().expect("Linux has it");
     assert!(peak < bytes, "{peak} of {bytes}");
-    let imported = prony(&folder.0, &["import", "large.har", "--assets"]);
+    let imported = prony_in(&folder.0, &["import", "large.har", "--assets"]);
     assert!(
         imported.code == Some(2) && imported.err.contains("500 steps are more than the 256"),
         "{imported:?}"

@@ -1,18 +1,16 @@
 //! `prony replay`: what a server gets of a log, and what the report says of it.
 
 use std::fs;
-use std::io::Write as _;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
-use std::thread;
 
 use prony_model::{FindingCode, RunResult, StatusPair};
 
-use crate::binary::{ProgramOutput, command, program_output};
+use crate::binary::prony_in;
 use crate::folder::Folder;
 use crate::http2::folder as peer_folder;
 use crate::peer::{Peer, free_port};
-use crate::server::{Server, read_head};
+use crate::server::Server;
 
 const DOCUMENT: &str = include_str!("../../../../docs/replay.md");
 
@@ -20,30 +18,17 @@ const DOCUMENT: &str = include_str!("../../../../docs/replay.md");
 fn server() -> (String, Arc<Mutex<Vec<String>>>) {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&seen);
-    let url = Server::accepting(move |mut stream| {
-        let kept = Arc::clone(&kept);
-        thread::spawn(move || {
-            while let Some(head) = read_head(&mut stream) {
-                let line = head.lines().next().unwrap_or_default().to_owned();
-                let status = match line.split(['?', ' ']).nth(1) {
-                    Some("/missing") => "404 Not Found",
-                    Some("/broken") => "500 Internal Server Error",
-                    _ => "200 OK",
-                };
-                let body = if line.starts_with("HEAD") { "" } else { "ok" };
-                kept.lock().expect("no test panics with it").push(line);
-                let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 2\r\n\r\n{body}");
-                if stream.write_all(answer.as_bytes()).is_err() {
-                    return;
-                }
-            }
-        });
+    let url = Server::replying(move |head, _| {
+        let line = head.lines().next().unwrap_or_default().to_owned();
+        let status = match line.split(['?', ' ']).nth(1) {
+            Some("/missing") => "404 Not Found",
+            Some("/broken") => "500 Internal Server Error",
+            _ => "200 OK",
+        };
+        kept.lock().expect("no test panics with it").push(line);
+        (status, "ok".to_owned())
     });
     (url, seen)
-}
-
-fn prony(folder: &Path, words: &[&str]) -> ProgramOutput {
-    program_output(command().current_dir(folder).args(words).output().expect("the binary was built"))
 }
 
 fn result(path: &Path) -> RunResult {
@@ -71,7 +56,7 @@ fn a_server_gets_what_the_log_has() {
     fs::write(folder.0.join("access.log"), log).expect("the folder can be written");
     let (url, seen) = server();
     let to = ["replay", "access.log", "--to", &url, "--speed", "10", "--threads", "2", "--seed", "5"];
-    let output = prony(&folder.0, &[&to[..], &["--json", "result.json"]].concat());
+    let output = prony_in(&folder.0, &[&to[..], &["--json", "result.json"]].concat());
     // One of five has failed, which may make the run invalid.
     assert!(matches!(output.code, Some(0 | 3)), "{output:?}");
     let mut seen = seen.lock().expect("no test panics with it").clone();
@@ -109,7 +94,7 @@ fn a_server_gets_what_the_log_has() {
         !stored.contains("hunter2") && !format!("{output:?}").contains("hunter2"),
         "no value of a query is kept"
     );
-    let report = prony(&folder.0, &["report", "result.json", "-o", "markdown"]);
+    let report = prony_in(&folder.0, &["report", "result.json", "-o", "markdown"]);
     assert!(report.code == Some(0) && report.out.contains("- lateness: sent after it was due"), "{report:?}");
 }
 
@@ -118,12 +103,12 @@ fn moments_from_a_file_are_the_load() {
     let folder = Folder::new("arrivals");
     fs::write(folder.0.join("times.txt"), "0\n0.1\n0.1\n0.05\n").expect("the folder can be written");
     let (url, seen) = server();
-    let output = prony(&folder.0, &["run", &url, "--arrivals-file", "times.txt", "--json", "result.json"]);
+    let output = prony_in(&folder.0, &["run", &url, "--arrivals-file", "times.txt", "--json", "result.json"]);
     assert!(matches!(output.code, Some(0 | 3)), "{output:?}");
     assert_eq!(seen.lock().expect("no test panics with it").len(), 4);
     let found = result(&folder.0.join("result.json"));
     assert_eq!((found.requests.intended, found.requests.done), (4, 4));
-    let both = prony(&folder.0, &["run", &url, "--arrivals-file", "times.txt", "--rate", "5"]);
+    let both = prony_in(&folder.0, &["run", &url, "--arrivals-file", "times.txt", "--rate", "5"]);
     assert!(both.code == Some(2) && both.err.contains("both say when requests are due"), "{both:?}");
 }
 
@@ -146,7 +131,7 @@ fn mistakes_are_found_before_any_load() {
         (&["log", "--methods", "a b"], "`a b` is not an HTTP method"),
         (&["log", "--since", "noon"], "`noon` is not a moment"),
     ] {
-        let output = prony(&folder.0, &[&["replay", "--to", &url], words].concat());
+        let output = prony_in(&folder.0, &[&["replay", "--to", &url], words].concat());
         assert!(output.code == Some(2) && output.err.contains(expected), "{words:?}: {output:?}");
         assert!(!output.err.contains("hunter2"), "{output:?}");
     }
@@ -177,7 +162,7 @@ fn nginx_logs_the_same_requests_again() {
                     path = \"/missing\"\nexpect-status = 404\nheaders = { X-First = \"1\" }\n";
     fs::write(out.0.join("s.toml"), scenario).expect("the folder can be written");
     let recorded =
-        prony(&out.0, &["run", "s.toml", "--base", url.trim_end_matches('/'), "-c", "2", "-n", "20"]);
+        prony_in(&out.0, &["run", "s.toml", "--base", url.trim_end_matches('/'), "-c", "2", "-n", "20"]);
     assert!(matches!(recorded.code, Some(0 | 3)), "{recorded:?}");
     let words = [
         "replay",
@@ -193,7 +178,7 @@ fn nginx_logs_the_same_requests_again() {
         "--json",
         "result.json",
     ];
-    let output = prony(&out.0, &words);
+    let output = prony_in(&out.0, &words);
     assert!(matches!(output.code, Some(0 | 3)), "{output:?}");
     let requests = |path: &str| {
         let text = fs::read_to_string(path).expect("nginx has written it");
@@ -231,7 +216,7 @@ fn the_examples_of_the_document_run() {
             .iter()
             .map(|word| word.replace("http://127.0.0.1:3000", url.trim_end_matches('/')))
             .collect();
-        let output = prony(&folder.0, &words.iter().map(String::as_str).collect::<Vec<_>>());
+        let output = prony_in(&folder.0, &words.iter().map(String::as_str).collect::<Vec<_>>());
         assert!(matches!(output.code, Some(0 | 3)), "{typed}: {output:?}");
     }
 }

@@ -1,55 +1,38 @@
 //! Scenarios by the binary: the examples of docs/scenarios.md, what is wrong in a file, and studies.
 
 use std::fs;
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
-use std::path::Path;
-use std::thread;
 
 use prony_model::ThresholdOutcome;
 
-use crate::binary::{ProgramOutput, command, program_output};
+use crate::binary::{ProgramOutput, prony_in};
 use crate::folder::Folder;
-use crate::server::{Server, read_head};
+use crate::server::Server;
 
 const DOCUMENT: &str = include_str!("../../../../docs/scenarios.md");
 
 /// The shop of the document: what it is sent decides what it answers.
 fn shop() -> String {
-    Server::accepting(|mut stream| {
-        thread::spawn(move || {
-            while let Some(answer) = answer(&mut stream)
-                && stream.write_all(&answer).is_ok()
-            {}
-        });
+    Server::replying(|head, body| {
+        let (status, text) = answer(head, body);
+        (status, text.to_owned())
     })
 }
 
-fn answer(stream: &mut TcpStream) -> Option<Vec<u8>> {
-    let head = read_head(stream)?;
-    let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: "));
-    let mut body = vec![0; length.map_or(0, |length| length.parse().expect("a number"))];
-    stream.read_exact(&mut body).ok()?;
-    let body = String::from_utf8(body).expect("text");
+fn answer(head: &str, body: &str) -> (&'static str, &'static str) {
     let has_token = head.contains("\r\nAuthorization: Bearer t0k\r\n");
-    let (status, answer) = match head.split(" HTTP").next() {
+    match head.split(" HTTP").next() {
         Some("GET /items") => ("200 OK", ""),
         Some("POST /items") if body == "{\"name\": \"tea\"}" => ("201 Created", ""),
         Some("POST /login") if body == "name=ann&password=se%26cret" => ("200 OK", "{\"token\": \"t0k\"}"),
         Some("POST /orders") if has_token && body.ends_with("\"note\": \"from ann\"}") => ("201 Created", ""),
         _ => ("400 Bad Request", ""),
-    };
-    Some(format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n{answer}", answer.len()).into_bytes())
+    }
 }
 
 fn blocks(language: &str) -> Vec<&'static str> {
     let fence = format!("```{language}\n");
     let blocks = DOCUMENT.split(fence.as_str()).skip(1);
     blocks.map(|rest| rest.split("\n```").next().expect("a block ends")).collect()
-}
-
-fn prony(folder: &Path, words: &[&str]) -> ProgramOutput {
-    program_output(command().current_dir(folder).args(words).output().expect("the binary was built"))
 }
 
 /// A run that a busy machine may have spoiled is code 3.
@@ -66,14 +49,14 @@ fn the_documented_scenarios_run() {
     for (name, text) in ["mix.toml", "shop.toml"].iter().zip(files) {
         fs::write(folder.0.join(name), text.replace("1s", "1ms").replace("3s", "3ms")).expect("room");
         let load = [name, "--base", &url, "-n", "40", "-c", "4", "-o", "json"];
-        let output = prony(&folder.0, &[&["run"], &load[..]].concat());
+        let output = prony_in(&folder.0, &[&["run"], &load[..]].concat());
         assert!(is_measured(&output), "{output:?}");
         let result = prony_model::from_json(&output.out).expect("a result");
         let found = result.scenario.expect("there were sessions");
         assert_eq!((found.sessions.begun, found.sessions.completed), (40, 40), "{found:?}");
         assert!(!output.out.contains("se&cret"), "rows of feeds stay where they are");
     }
-    let text = prony(
+    let text = prony_in(
         &folder.0,
         &["shop.toml", "--base", &url, "-n", "40", "-r", "200", "--threshold", "step.login.success == 100%"],
     );
@@ -90,25 +73,16 @@ fn the_documented_scenarios_run() {
     }
     assert!(text.out.lines().all(|line| line.chars().count() <= 80), "{text:?}");
     let markdown =
-        prony(&folder.0, &["run", "shop.toml", "--base", &url, "-n", "8", "-c", "1", "-o", "markdown"]);
+        prony_in(&folder.0, &["run", "shop.toml", "--base", &url, "-n", "8", "-c", "1", "-o", "markdown"]);
     assert!(markdown.out.contains("| login |") && markdown.out.contains("- sessions: "), "{markdown:?}");
 }
 
 /// A server that answers every third request with a 503; returns its URL.
 fn busy() -> String {
     let count = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(0));
-    Server::accepting(move |mut stream| {
-        let count = std::sync::Arc::clone(&count);
-        thread::spawn(move || {
-            while read_head(&mut stream).is_some() {
-                let is_busy = count.fetch_add(1, std::sync::atomic::Ordering::SeqCst) % 3 == 1;
-                let status = if is_busy { "503 Busy" } else { "200 OK" };
-                let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n");
-                if stream.write_all(answer.as_bytes()).is_err() {
-                    return;
-                }
-            }
-        });
+    Server::replying(move |_, _| {
+        let is_busy = count.fetch_add(1, std::sync::atomic::Ordering::SeqCst) % 3 == 1;
+        (if is_busy { "503 Busy" } else { "200 OK" }, String::new())
     })
 }
 
@@ -126,7 +100,7 @@ fn retries_of_the_file_and_of_flags() {
     for words in
         [&[&["run", "file.toml"], &load[..]].concat(), &[&["run", "plain.toml"], &load[..], &flags].concat()]
     {
-        let output = prony(&folder.0, &[&words[..], &["-o", "json"]].concat());
+        let output = prony_in(&folder.0, &[&words[..], &["-o", "json"]].concat());
         assert!(is_measured(&output), "{output:?}");
         let result = prony_model::from_json(&output.out).expect("a result");
         let retries = result.retries.expect("the plan has retries");
@@ -138,10 +112,10 @@ fn retries_of_the_file_and_of_flags() {
         assert!(output.err.contains("POST is not idempotent"), "{output:?}");
     }
     let none =
-        prony(&folder.0, &[&["run", "file.toml"], &load[..], &["--retries", "0", "-o", "json"]].concat());
+        prony_in(&folder.0, &[&["run", "file.toml"], &load[..], &["--retries", "0", "-o", "json"]].concat());
     assert_eq!(prony_model::from_json(&none.out).expect("a result").retries, None, "{none:?}");
     for format in ["text", "markdown"] {
-        let output = prony(&folder.0, &[&["run", "file.toml"], &load[..], &["-o", format]].concat());
+        let output = prony_in(&folder.0, &[&["run", "file.toml"], &load[..], &["-o", format]].concat());
         assert!(output.out.contains("retries") && output.out.contains("after 503"), "{output:?}");
         assert!(output.out.contains("the step "), "the finding names the step: {output:?}");
         if format == "text" {
@@ -157,7 +131,7 @@ fn what_is_wrong_stands_beside_its_line() {
     fs::write(folder.0.join("wrong.toml"), text).expect("room");
     fs::write(folder.0.join("good.toml"), "[[flow]]\nname = 'f'\n[[flow.step]]\npath = '/'\n").expect("room");
     let check = |words: &[&str], expected: &[&str]| {
-        let output = prony(&folder.0, words);
+        let output = prony_in(&folder.0, words);
         assert_eq!(output.code, Some(2), "{output:?}");
         for part in expected {
             assert!(output.err.contains(part), "{part}: {output:?}");
@@ -198,7 +172,7 @@ fn a_study_runs_sessions() {
     .expect("room");
     let study = "thresholds = ['step.first.success == 100%', 'step.second.response.p50 > 1h']\n[targets.null]\nserve = 'null'\n[loads.flow]\nscenario = 'flow.toml'\nrequests = 50\nconnections = 2\n";
     fs::write(folder.0.join("study.toml"), study).expect("room");
-    let output = prony(&folder.0, &["study", "study.toml", "--output", "out"]);
+    let output = prony_in(&folder.0, &["study", "study.toml", "--output", "out"]);
     assert!(output.out.contains("sessions of flow, closed loop, 2 connections, 50 sessions"), "{output:?}");
     // A busy machine may have made the run invalid, which leaves no figures.
     let stored = fs::read_to_string(folder.0.join("out/report.json")).expect("a report");
@@ -218,6 +192,6 @@ fn a_study_runs_sessions() {
         );
     }
     fs::write(folder.0.join("study.toml"), study.replace("flow.toml", "none.toml")).expect("room");
-    let output = prony(&folder.0, &["study", "study.toml", "--dry-run"]);
+    let output = prony_in(&folder.0, &["study", "study.toml", "--dry-run"]);
     assert!(output.code == Some(2) && output.err.contains("can't read the scenario none.toml"), "{output:?}");
 }

@@ -50,6 +50,25 @@ impl Server {
         Self { url, requests }
     }
 
+    /// Answers each request with the status and the body that `reply` has for its head and its body; returns the URL.
+    pub(crate) fn replying(
+        reply: impl Fn(&str, &str) -> (&'static str, String) + Clone + Send + 'static,
+    ) -> String {
+        Self::accepting(move |mut stream| {
+            let reply = reply.clone();
+            thread::spawn(move || {
+                while let Some((head, body)) = read_whole(&mut stream) {
+                    let (status, text) = reply(&head, &body);
+                    let sent = if head.starts_with("HEAD ") { "" } else { &text };
+                    let answer = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n{sent}", text.len());
+                    if stream.write_all(answer.as_bytes()).is_err() {
+                        return;
+                    }
+                }
+            });
+        })
+    }
+
     /// Hands every connection to `handle`.
     pub(crate) fn accepting(mut handle: impl FnMut(TcpStream) + Send + 'static) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
@@ -66,6 +85,18 @@ impl Server {
 /// Reads to the end of a head; a body that may follow is left unread.
 pub(crate) fn read_request(stream: &mut TcpStream) -> bool {
     read_head(stream).is_some()
+}
+
+/// A head, with its empty line, and the body of its `Content-Length`; `None` if the client left before.
+fn read_whole(stream: &mut TcpStream) -> Option<(String, String)> {
+    let head = read_head(stream)?;
+    let length = head.lines().find_map(|line| {
+        let (name, value) = line.split_once(": ")?;
+        name.eq_ignore_ascii_case("content-length").then_some(value)
+    });
+    let mut body = vec![0; length.map_or(0, |length| length.parse().expect("a number"))];
+    stream.read_exact(&mut body).ok()?;
+    Some((head, String::from_utf8(body).expect("text")))
 }
 
 /// A head, with its empty line; `None` if the client left before.

@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::io::Write as _;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -10,9 +9,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use prony_model::{RunResult, TracePlan, Traces, rfc3339};
 
-use crate::binary::{ProgramOutput, command, program_output};
+use crate::binary::prony_in;
 use crate::folder::Folder;
-use crate::server::{Server, read_head};
+use crate::server::Server;
 
 const DOCUMENT: &str = include_str!("../../../../docs/traces.md");
 
@@ -67,53 +66,37 @@ fn server(
 ) -> (String, Arc<Mutex<Vec<Seen>>>) {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&seen);
-    let url = Server::accepting(move |mut stream| {
-        let (kept, answer) = (Arc::clone(&kept), answer.clone());
-        thread::spawn(move || {
-            while let Some(head) = read_head(&mut stream) {
-                let at = time_of_day();
-                let fields: Vec<(String, &str)> = head
-                    .lines()
-                    .filter_map(|line| line.split_once(": "))
-                    .map(|(name, value)| (name.to_ascii_lowercase(), value))
-                    .collect();
-                let values: Vec<&str> = fields
-                    .iter()
-                    .filter(|(name, _)| name == "traceparent")
-                    .map(|(_, value)| *value)
-                    .collect();
-                assert!(values.len() <= 1, "{head}");
-                let request = Seen {
-                    at,
-                    path: head.split(' ').nth(1).unwrap_or_default().to_owned(),
-                    traceparent: values.first().map(|value| (*value).to_owned()),
-                    tracestate: fields.iter().any(|(name, _)| name == "tracestate"),
-                };
-                let before = {
-                    let mut seen = kept.lock().expect("no test panics with it");
-                    let before = seen.clone();
-                    seen.push(request.clone());
-                    before
-                };
-                let status = answer(&request, &before);
-                let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 2\r\n\r\nok");
-                if stream.write_all(answer.as_bytes()).is_err() {
-                    return;
-                }
-            }
-        });
+    let url = Server::replying(move |head, _| {
+        let at = time_of_day();
+        let fields: Vec<(String, &str)> = head
+            .lines()
+            .filter_map(|line| line.split_once(": "))
+            .map(|(name, value)| (name.to_ascii_lowercase(), value))
+            .collect();
+        let values: Vec<&str> =
+            fields.iter().filter(|(name, _)| name == "traceparent").map(|(_, value)| *value).collect();
+        assert!(values.len() <= 1, "{head}");
+        let request = Seen {
+            at,
+            path: head.split(' ').nth(1).unwrap_or_default().to_owned(),
+            traceparent: values.first().map(|value| (*value).to_owned()),
+            tracestate: fields.iter().any(|(name, _)| name == "tracestate"),
+        };
+        let before = {
+            let mut seen = kept.lock().expect("no test panics with it");
+            let before = seen.clone();
+            seen.push(request.clone());
+            before
+        };
+        (answer(&request, &before), "ok".to_owned())
     });
     (url, seen)
-}
-
-fn prony(folder: &Path, words: &[&str]) -> ProgramOutput {
-    program_output(command().current_dir(folder).args(words).output().expect("the binary was built"))
 }
 
 /// Runs `words`, with the traces of its result. The run may be INVALID on a busy machine.
 fn measured(folder: &Path, words: &[&str]) -> (RunResult, Traces) {
     let words = [words, &["--json", "r.json", "--force", "-q"]].concat();
-    let output = prony(folder, &words);
+    let output = prony_in(folder, &words);
     assert!(matches!(output.code, Some(0 | 3)), "{output:?}");
     let result: RunResult =
         prony_model::from_json(&fs::read_to_string(folder.join("r.json")).expect("it was written"))
@@ -312,8 +295,8 @@ fn reports_show_ids_and_links() {
     let jaeger = "http://127.0.0.1:16686/trace/{trace_id}";
     let words = [&url, "-n", "50", "-c", "1", "--trace", "--trace-share", "100%", "--trace-url", jaeger];
     let (_, traces) = measured(&folder.0, &words);
-    let text = prony(&folder.0, &["report", "r.json"]).out;
-    let markdown = prony(&folder.0, &["report", "r.json", "-o", "markdown"]).out;
+    let text = prony_in(&folder.0, &["report", "r.json"]).out;
+    let markdown = prony_in(&folder.0, &["report", "r.json", "-o", "markdown"]).out;
     assert!(text.contains("50 of 50 requests sampled; the 10 slowest"), "{text}");
     assert_eq!(traces.slowest.len(), 10);
     for request in &traces.slowest {
@@ -329,7 +312,7 @@ fn reports_show_ids_and_links() {
         &[&url, "-n", "5", "-c", "1", "--trace", "--trace-share", "0.0001%", "--seed", "1"],
     );
     assert_eq!((traces.requests, traces.sampled, traces.slowest.len()), (5, 0, 0));
-    let text = prony(&folder.0, &["report", "r.json"]).out;
+    let text = prony_in(&folder.0, &["report", "r.json"]).out;
     assert!(text.contains("none of 5 requests was sampled"), "{text}");
 }
 
@@ -337,7 +320,7 @@ fn reports_show_ids_and_links() {
 fn without_trace_no_request_has_a_traceparent() {
     let (url, seen) = server(|_, _| "200 OK");
     let folder = Folder::new("trace-off");
-    let output = prony(&folder.0, &[&url, "-n", "20", "-c", "1", "-q"]);
+    let output = prony_in(&folder.0, &[&url, "-n", "20", "-c", "1", "-q"]);
     assert!(matches!(output.code, Some(0 | 3)) && !output.out.contains("trace"), "{output:?}");
     let seen = seen.lock().expect("the server is done");
     assert!(seen.len() == 20 && seen.iter().all(|request| request.traceparent.is_none()));
@@ -350,7 +333,7 @@ fn what_cannot_be_is_refused_before_any_load() {
     write(&folder, "s.toml", &scenario(&url, "headers = { Traceparent = \"x\" }"));
     let own = "traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     let refused = |words: &[&str], expected: &str| {
-        let output = prony(&folder.0, words);
+        let output = prony_in(&folder.0, words);
         assert_eq!((output.code, output.out.as_str()), (Some(2), ""), "{words:?} {output:?}");
         assert!(output.err.contains(expected), "{}", output.err);
     };
@@ -377,7 +360,7 @@ fn the_documents_commands_run() {
     for typed in commands {
         let words = shell_words::split(&typed.replace("http://127.0.0.1:3000/", &url)).expect("words");
         let words: Vec<&str> = words[1..].iter().map(String::as_str).collect();
-        let output = prony(&folder.0, &words);
+        let output = prony_in(&folder.0, &words);
         assert!(matches!(output.code, Some(0 | 3)) && output.out.contains("sampled"), "{typed}: {output:?}");
     }
 }
