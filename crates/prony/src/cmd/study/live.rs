@@ -8,7 +8,7 @@ use prony_report::live::{StudyMoment, study_screen};
 use prony_report::{Style, clean};
 use prony_study::{Study, StudyEvent};
 
-use super::progress::{StudyLine, ended, live, trial};
+use super::progress::{StudyLine, doing, ended, live, trial};
 use crate::cli_error::CliError;
 use crate::live::view::{Shown, View};
 use crate::{output, terminal};
@@ -47,7 +47,7 @@ pub(super) struct State {
     failed: usize,
     cell: String,
     doing: String,
-    /// The trial of a search that is on, for the front of what is being done.
+    /// The trial that runs, of a search.
     trial: String,
     findings: Findings,
     ended: Vec<String>,
@@ -148,9 +148,9 @@ impl State {
                 self.trial.clear();
             }
             StudyEvent::Run(RunEvent::Progress(progress)) => {
-                self.doing = [self.trial.as_str(), &live(progress)].concat();
+                self.doing = doing(&self.trial, &live(progress));
             }
-            StudyEvent::TrialBegins(plan) => self.trial = format!("{} · ", trial(plan)),
+            StudyEvent::TrialBegins(plan) => self.trial = trial(plan),
             StudyEvent::TrialEnded(_) => self.trial.clear(),
             StudyEvent::Run(_) => {}
             StudyEvent::Exec(event) => {

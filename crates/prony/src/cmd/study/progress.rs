@@ -21,7 +21,7 @@ pub(super) struct StudyLine {
     pub(super) of: usize,
     /// What is being run: its place and its cell.
     now: String,
-    /// The trial of a search that is on.
+    /// The trial that runs, of a search.
     trial: String,
     /// For each cell, how long its runs took, and how many are to come.
     cells: Vec<Pace>,
@@ -68,7 +68,7 @@ impl StudyLine {
                 self.now = format!("{} of {} · {}", step.place, self.of, clean(&cell.name));
                 self.show("");
             }
-            StudyEvent::Run(RunEvent::Progress(progress)) => self.show(&self.doing(&live(progress))),
+            StudyEvent::Run(RunEvent::Progress(progress)) => self.show(&doing(&self.trial, &live(progress))),
             StudyEvent::TrialBegins(plan) => {
                 self.trial = trial(plan);
                 self.show(&self.trial);
@@ -118,11 +118,6 @@ impl StudyLine {
         }
     }
 
-    /// The trial that is on, if one is, and what is known of it.
-    fn doing(&self, live: &str) -> String {
-        if self.trial.is_empty() { live.to_owned() } else { format!("{} · {live}", self.trial) }
-    }
-
     /// A line that stays.
     fn print(&self, text: &str) {
         self.status.write("");
@@ -161,7 +156,12 @@ pub(super) fn live(progress: &Progress) -> String {
     format!("{} /s", rate(progress.rate_per_s))
 }
 
-/// "1,200 /s for 10 s"
+/// `live`, behind the `trial` that runs, if one does.
+pub(super) fn doing(trial: &str, live: &str) -> String {
+    if trial.is_empty() { live.to_owned() } else { format!("{trial} · {live}") }
+}
+
+/// "trying 1,200 /s for 10 s"
 pub(super) fn trial(plan: &TrialPlan) -> String {
     format!("trying {} /s for {}", rate(plan.rate_per_s), seconds(plan.length.as_secs_f64()))
 }
