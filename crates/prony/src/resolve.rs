@@ -24,6 +24,7 @@ pub(crate) mod capacity;
 pub(crate) mod compare;
 mod curl;
 mod exec;
+mod one_machine;
 mod outputs;
 pub(crate) mod overload;
 mod parameters;
@@ -34,6 +35,7 @@ mod scenario;
 pub(crate) mod wrk;
 
 pub(crate) use exec::{Export, ResolvedExec, resolve_exec};
+pub(crate) use one_machine::{refuse_local_flags, refuse_local_means};
 pub(crate) use program::start_ups;
 
 /// A commit, a version or a variant has a name that people can read.

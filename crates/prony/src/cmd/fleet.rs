@@ -2,13 +2,13 @@
 
 use prony_model::{Clock, RunAgents, Threshold};
 
-use crate::args::{Format, RunArgs, WireArgs};
+use crate::args::{Format, RunArgs};
 use crate::cli_error::CliError;
 use crate::exit::Exit;
 use crate::fleet::{Leader, Led};
 use crate::output::Destination;
 use crate::render::{Named, render};
-use crate::resolve::resolve;
+use crate::resolve::{refuse_local_flags, resolve};
 use crate::step_summary::StepSummary;
 use crate::{output, signals, terminal};
 
@@ -102,39 +102,5 @@ impl Report<'_> {
             _ if interrupted => Exit::Interrupted,
             exit => exit,
         })
-    }
-}
-
-/// What only this machine could do.
-pub(super) fn refuse_local_flags(args: &RunArgs) -> Result<(), CliError> {
-    let local = [
-        (args.live, "--live"),
-        (args.samples.is_some(), "--samples"),
-        (!args.push.prometheus_rw.is_empty(), "--prometheus-rw"),
-        (!args.push.otlp.is_empty(), "--otlp"),
-        (args.abort_early, "--abort-early"),
-        (args.unix.is_some(), "--unix"),
-        (!args.server.target_pid.is_empty(), "--target-pid"),
-        (args.server.target_cgroup.is_some(), "--target-cgroup"),
-    ];
-    refuse(&local)?;
-    refuse_local_means(&args.http.wire)
-}
-
-/// The same of what all loads have.
-pub(super) fn refuse_local_means(wire: &WireArgs) -> Result<(), CliError> {
-    refuse(&[
-        (!wire.sources.is_empty(), "--source"),
-        (wire.tls.cert.is_some(), "--cert"),
-        (wire.tls.key.is_some(), "--key"),
-    ])
-}
-
-fn refuse(local: &[(bool, &str)]) -> Result<(), CliError> {
-    match local.iter().find(|(given, _)| *given) {
-        Some((_, flag)) => {
-            Err(CliError::usage(format!("{flag} does not work with --agents: it is about one machine")))
-        }
-        None => Ok(()),
     }
 }

@@ -15,12 +15,12 @@ use std::time::Duration;
 
 use prony_model::Threshold;
 
-use super::fleet::{Report, refuse_local_flags};
+use super::fleet::Report;
 use crate::args::{Format, RunArgs};
 use crate::cli_error::CliError;
 use crate::exit::Exit;
 use crate::fleet::{packed, shares};
-use crate::resolve::resolve;
+use crate::resolve::{refuse_local_flags, resolve};
 use crate::{args, output};
 use bundle::Bundle;
 use run_file::RunFile;

@@ -12,6 +12,7 @@ use self::agents::Agents;
 use crate::args::{FleetArgs, WireArgs};
 use crate::cli_error::CliError;
 use crate::progress::StatusLine;
+use crate::resolve::refuse_local_means;
 use crate::{calibration, clock, output, signals, terminal};
 
 /// What puts the loads on a server, with a line for what it does.
@@ -58,7 +59,7 @@ impl Loader {
         time: Option<Duration>,
     ) -> Result<Self, CliError> {
         let Some(agents) = fleet.agents()? else { return Self::engine(calibrated, quiet, time) };
-        super::fleet::refuse_local_means(wire)?;
+        refuse_local_means(wire)?;
         let agents = Agents::find(&fleet.lead, agents, plan)?;
         Ok(Self::new(By::Agents(Box::new(agents)), quiet, time))
     }

@@ -7,6 +7,7 @@ use prony_model::{ExecPlan, Load, Metric, RunPlan, Target};
 use prony_stats::{DEFAULT_MARGIN, DEFAULT_PAIRS, LEAST_PAIRS, Looks};
 use prony_study::{ComparisonCondition, LiveComparison, ScenarioFile};
 
+use super::one_machine::{refuse_given, refuse_local_means};
 use super::outputs::outputs;
 use super::scenario::{check_base, is_file, read as read_scenario};
 use super::{plan as run_plan, resolve_exec, target};
@@ -170,13 +171,8 @@ fn check_agents(args: &CompareArgs, what: &What) -> Result<(), CliError> {
         return Err(CliError::usage("--agents load two servers, and these are none")
             .hint("leave it out, or compare two URLs"));
     }
-    let local = [(args.live, "--live"), (!args.http.wire.sources.is_empty(), "--source")];
-    match local.iter().find(|(given, _)| *given) {
-        Some((_, flag)) => {
-            Err(CliError::usage(format!("{flag} does not work with --agents: it is about one machine")))
-        }
-        None => Ok(()),
-    }
+    refuse_given(&[(args.live, "--live")])?;
+    refuse_local_means(&args.http.wire)
 }
 
 /// Whether `text` is the folder of a study.
@@ -338,6 +334,13 @@ mod tests {
         let mut agents = CompareArgs { live: true, ..args() };
         agents.fleet.agents = AgentChoice::parse("a,b").ok();
         refused(&agents, "--live does not work with --agents");
+        let [cert, key] = ["a.pem", "a.key"].map(|file| Some(file.into()));
+        let http = with_tls(&TlsArgs { cert, key, ..TlsArgs::default() });
+        let [a, b] = ["https://127.0.0.1:3000/", "https://127.0.0.1:3001/"].map(|url| Some(url.to_owned()));
+        refused(
+            &CompareArgs { a, b, live: false, http, ..agents.clone() },
+            "--cert does not work with --agents",
+        );
         let [a, b] = ["a.json", "b.json"].map(|file| Some(file.to_owned()));
         refused(&CompareArgs { a, b, live: false, ..agents }, "--agents load two servers");
         refused(&CompareArgs { fail_if: vec!["slow".to_owned()], ..args() }, "slower:5%");
