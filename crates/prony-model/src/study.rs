@@ -181,6 +181,21 @@ pub enum LoadKind {
     Capacity,
 }
 
+impl LoadKind {
+    /// Every kind.
+    pub const ALL: [Self; 4] = [Self::Run, Self::Probe, Self::Exec, Self::Capacity];
+
+    /// The stable name, as in JSON and in study files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Probe => "probe",
+            Self::Exec => "exec",
+            Self::Capacity => "capacity",
+        }
+    }
+}
+
 /// One run of a cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

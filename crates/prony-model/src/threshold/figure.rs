@@ -205,7 +205,7 @@ impl Figure {
             Self::Other(StudyMetric::Capacity) => {
                 "the rate that a server carries, by a search in a study".to_owned()
             }
-            Self::Other(metric) => format!("{} of a {}", metric.name(), kind_name(metric.kind())),
+            Self::Other(metric) => format!("{} of a {}", metric.name(), what_has(metric.kind())),
         }
     }
 
@@ -252,7 +252,8 @@ impl Figure {
     }
 }
 
-fn kind_name(kind: LoadKind) -> &'static str {
+/// What has the figures of `kind`, in words.
+fn what_has(kind: LoadKind) -> &'static str {
     match kind {
         LoadKind::Run => "run",
         LoadKind::Probe => "probe",

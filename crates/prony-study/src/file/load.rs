@@ -23,9 +23,6 @@ use super::tree::Section;
 use super::{agents, body, capacity, exec, format, scenario};
 use crate::study::{CellLoad, Template};
 
-/// Every kind of load.
-const KINDS: [LoadKind; 4] = [LoadKind::Run, LoadKind::Probe, LoadKind::Exec, LoadKind::Capacity];
-
 /// A load of the file.
 #[derive(Debug)]
 pub(super) struct Load<'a> {
@@ -41,7 +38,7 @@ pub(super) type Done = (CellLoad, String);
 
 /// The loads of the file, in its order.
 pub(super) fn loads<'a>(root: &Section<'a>, mistakes: &mut Mistakes) -> Vec<Load<'a>> {
-    let kinds = KINDS.map(|kind| (kind, keys_of(kind)));
+    let kinds = LoadKind::ALL.map(|kind| (kind, keys_of(kind)));
     let mut loads = Vec::new();
     for (name, section) in root.tables("loads", mistakes) {
         let Some(kind) = kind_of(&section, mistakes) else { continue };
@@ -49,9 +46,9 @@ pub(super) fn loads<'a>(root: &Section<'a>, mistakes: &mut Mistakes) -> Vec<Load
             |kind: LoadKind, key: &str| kinds.iter().any(|(own, keys)| *own == kind && keys.contains(key));
         for key in section.table.keys() {
             let others = kinds.iter().filter(|(_, keys)| keys.contains(key.get_ref().as_ref()));
-            let others: Vec<&str> = others.map(|(kind, _)| kind_name(*kind)).collect();
+            let others: Vec<&str> = others.map(|(kind, _)| kind.name()).collect();
             if !has(kind, key.get_ref()) && !others.is_empty() {
-                let message = format!("a load of kind {} has no `{}`", kind_name(kind), key.get_ref());
+                let message = format!("a load of kind {} has no `{}`", kind.name(), key.get_ref());
                 let help = format!("leave it out, or write kind = \"{}\"", others.join("\" or \""));
                 mistakes.add(key.span(), message, help);
             }
@@ -64,22 +61,12 @@ pub(super) fn loads<'a>(root: &Section<'a>, mistakes: &mut Mistakes) -> Vec<Load
 
 fn kind_of(section: &Section<'_>, mistakes: &mut Mistakes) -> Option<LoadKind> {
     let Some(value) = section.table.get("kind") else { return Some(LoadKind::Run) };
-    let found = KINDS.into_iter().find(|kind| value.get_ref().as_str() == Some(kind_name(*kind)));
+    let found = LoadKind::ALL.into_iter().find(|kind| value.get_ref().as_str() == Some(kind.name()));
     if found.is_none() {
         let help = "write \"run\", \"probe\", \"exec\" or \"capacity\"";
         mistakes.add(value.span(), "there is no such kind of load", help);
     }
     found
-}
-
-/// The word for a kind of load in study files.
-pub(super) fn kind_name(kind: LoadKind) -> &'static str {
-    match kind {
-        LoadKind::Run => "run",
-        LoadKind::Probe => "probe",
-        LoadKind::Exec => "exec",
-        LoadKind::Capacity => "capacity",
-    }
 }
 
 /// The keys that a load of this kind has; an axis can set each but its kind.

@@ -8,7 +8,6 @@ use prony_model::{
 };
 
 use super::keys::{CompareKeys, OneOrMoreScalars, PublishedKeys, ThresholdKeys, WhereKeys};
-use super::load::kind_name;
 use super::mistake::Mistakes;
 use super::scalar::{Scalar, amount};
 use super::schema::help;
@@ -323,7 +322,7 @@ fn matching(
     let of_kind: Vec<usize> =
         matching.into_iter().filter(|cell| cells.cells[*cell].load.kind() == kind).collect();
     if of_kind.is_empty() {
-        let message = format!("none of these cells has a load of kind {}", kind_name(kind));
+        let message = format!("none of these cells has a load of kind {}", kind.name());
         mistakes.add(section.span(key), message, "name other cells, or another metric");
         return None;
     }

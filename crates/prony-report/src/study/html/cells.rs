@@ -48,12 +48,8 @@ fn of_kind(kind: LoadKind, cells: &[(usize, &StudyCell)]) -> Measured {
     };
     let caption = format!("{what}: medians over the runs, {of}; {below}");
     // All kinds share the prefix, so that a link needs only the number of the cell.
-    let mut table = Table::new("cells", &caption, "cell", columns(kind, &metrics)).named(match kind {
-        LoadKind::Run => "cells-run",
-        LoadKind::Exec => "cells-exec",
-        LoadKind::Probe => "cells-probe",
-        LoadKind::Capacity => "cells-capacity",
-    });
+    let mut table = Table::new("cells", &caption, "cell", columns(kind, &metrics))
+        .named(&format!("cells-{}", kind.name()));
     for (index, cell) in cells {
         let head = Content::noted(cell.name.as_str(), cell.load.as_str());
         table.row(&index.to_string(), head, row(cell, &metrics));
@@ -241,13 +237,8 @@ fn every_run(kind: LoadKind, cells: &[(usize, &StudyCell)], metrics: &[StudyMetr
     columns.extend(metrics.iter().map(|metric| column(*metric)));
     columns.push(words("verdict", "verdict"));
     columns.push(words("file", "file"));
-    let id = match kind {
-        LoadKind::Run => "runs-run",
-        LoadKind::Exec => "runs-exec",
-        LoadKind::Probe => "runs-probe",
-        LoadKind::Capacity => "runs-capacity",
-    };
-    let mut table = Table::new(id, "Every run", "cell", columns);
+    let id = format!("runs-{}", kind.name());
+    let mut table = Table::new(&id, "Every run", "cell", columns);
     for (index, cell) in cells {
         for run in &cell.runs {
             let mut row: Vec<Content> =
