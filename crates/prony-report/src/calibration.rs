@@ -3,7 +3,7 @@
 use prony_model::{CalibrationLimit, CalibrationPoint, CalibrationSetting};
 
 use crate::Style;
-use crate::number::{bytes, cell, count, plural, rate, rough_percent, significant, two_digits};
+use crate::number::{bytes, cell, count, dash, plural, rate, rough_percent, significant, two_digits};
 use crate::page::{Colour, Page};
 
 /// The headings and the columns of each at least; all together fit 80 columns.
@@ -98,7 +98,7 @@ fn rows(page: &mut Page, points: &[&CalibrationPoint]) {
 }
 
 fn cells(point: &CalibrationPoint) -> [String; 7] {
-    let or_dash = |value: Option<String>| value.unwrap_or_else(|| "–".to_owned());
+    let or_dash = |value: Option<String>| value.unwrap_or_else(dash);
     [
         load(point),
         rate(point.rate_per_s),

@@ -8,7 +8,7 @@ use prony_model::{
 };
 
 use crate::markdown::{escaped, findings};
-use crate::number::{plural, rate, seconds, signed_percent, significant};
+use crate::number::{dash, or_dash, plural, rate, seconds, signed_percent, significant};
 use crate::page::{Colour, Page};
 use crate::text::{finding, severity_word};
 use crate::{Style, tls};
@@ -107,8 +107,8 @@ pub(crate) fn table(metrics: &[MetricComparison], margin: f64) -> String {
             "| {} | {} | {} | {} | {} | {} | {} | {} |",
             word(metric).0,
             name(metric.metric),
-            metric.change.map_or_else(dash, signed_percent),
-            metric.interval.map_or_else(dash, interval),
+            or_dash(metric.change, signed_percent),
+            or_dash(metric.interval, interval),
             value(metric.metric, metric.a),
             value(metric.metric, metric.b),
             metric.pairs,
@@ -195,8 +195,8 @@ pub(crate) fn name(metric: Metric) -> String {
 fn row(page: &mut Page, metric: &MetricComparison, notes: &str) {
     let (word, colour) = word(metric);
     let room = page.style().columns() - WORD;
-    let change = metric.change.map_or_else(dash, signed_percent);
-    let interval = metric.interval.map_or_else(dash, interval);
+    let change = or_dash(metric.change, signed_percent);
+    let interval = or_dash(metric.interval, interval);
     let (name, pairs) = (name(metric.metric), plural(metric.pairs, "pair"));
     let wide = format!("{name:<METRIC$}{change:<CHANGE$}{interval:<INTERVAL$}{pairs:<PAIRS$}");
     let line =
@@ -213,10 +213,6 @@ fn row(page: &mut Page, metric: &MetricComparison, notes: &str) {
 
 pub(crate) fn interval(interval: ChangeInterval) -> String {
     format!("[{}, {}]", signed_percent(interval.low), signed_percent(interval.high))
-}
-
-fn dash() -> String {
-    "–".to_owned()
 }
 
 /// What stands behind a line.

@@ -7,7 +7,7 @@ use prony_model::{ExternalClock, ExternalQuantile, ExternalResult, ExternalSerie
 use crate::Style;
 use crate::facts;
 use crate::markdown::escaped;
-use crate::number::{cell, count, plural, rate, seconds, significant};
+use crate::number::{cell, count, dash, plural, rate, seconds, significant};
 use crate::page::Page;
 
 /// The quantiles that are shown, and their headings; JSON has all of them.
@@ -205,7 +205,7 @@ fn rows(sides: [ExternalSide<'_>; 2]) -> Vec<Row> {
     let row = |(name, a, b, is_rate): (String, Option<f64>, Option<f64>, bool)| {
         let (a, b) = a.zip(b)?;
         let shown = if is_rate { rate } else { cell };
-        let ratio = if a > 0.0 { significant(b / a) } else { "–".to_owned() };
+        let ratio = if a > 0.0 { significant(b / a) } else { dash() };
         Some(Row { name, a: shown(a), b: shown(b), ratio })
     };
     rates.into_iter().chain(times).filter_map(row).collect()

@@ -7,7 +7,9 @@ use prony_model::{
     Traffic, Verdict, Version,
 };
 
-use crate::number::{age, bytes, count, duration, percent, plural, rate, rough_percent, seconds, times};
+use crate::number::{
+    age, bytes, count, dash, duration, percent, plural, rate, rough_percent, seconds, times,
+};
 use crate::{replay, retries, tls, traces};
 
 /// What was asked, also where nobody asked for it by hand; each part is one choice.
@@ -255,7 +257,7 @@ fn reach(result: &RunResult, calibration: &CalibrationUse) -> Option<String> {
 pub(crate) fn success(result: &RunResult) -> (String, String) {
     let requests = &result.requests;
     if requests.intended == 0 {
-        return ("–".to_owned(), "no request was measured".to_owned());
+        return (dash(), "no request was measured".to_owned());
     }
     let mut text = format!("{} of {}", count(requests.done), plural(requests.intended, "request"));
     if requests.done == 0

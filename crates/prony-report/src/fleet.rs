@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use prony_model::{Clock, FleetAgent, FleetResult, RunResult};
 
 use crate::latency::Unit;
-use crate::number::{count, rate};
+use crate::number::{count, dash, or_dash, rate};
 use crate::page::Page;
 use crate::{Style, clean, csv, facts, markdown, text};
 
@@ -84,8 +84,8 @@ pub fn table(result: &FleetResult) -> AgentTable {
     let (shown, more) = shown(result);
     let row = |agent: &&FleetAgent| {
         let mut cells = cells(agent, unit);
-        cells.push(agent.start_late_ns.map_or_else(|| "–".to_owned(), late));
-        cells.push(agent.clock.map_or_else(|| "–".to_owned(), |clock| bound(clock.bound_ns)));
+        cells.push(or_dash(agent.start_late_ns, late));
+        cells.push(or_dash(agent.clock, |clock| bound(clock.bound_ns)));
         (agent.name.clone(), cells)
     };
     let absence = |agent: &&FleetAgent| {
@@ -153,14 +153,14 @@ fn short(name: &str) -> String {
 /// What one agent did; dashes where it has no result.
 fn cells(agent: &FleetAgent, unit: Unit) -> Vec<String> {
     let Some(result) = &agent.result else {
-        let mut cells = vec!["–".to_owned(); HEADINGS.len()];
+        let mut cells = vec![dash(); HEADINGS.len()];
         agent.absence.as_ref().map_or("lost", |absence| absence.kind.name()).clone_into(&mut cells[0]);
         return cells;
     };
     let quantile = |clock: Clock, name: &str| {
         let value =
             result.summary(clock).and_then(|summary| summary.quantiles_ms.get(name).copied().flatten());
-        value.map_or_else(|| "–".to_owned(), |ms| unit.cell(ms))
+        or_dash(value, |ms| unit.cell(ms))
     };
     vec![
         facts::verdict_word(result.verdict).to_owned(),
@@ -177,11 +177,7 @@ fn cells(agent: &FleetAgent, unit: Unit) -> Vec<String> {
 /// The share of a core that each worker thread used, on average.
 fn cpu(result: &RunResult) -> String {
     let wall_s = result.timing.measured_s * result.client.threads.len() as f64;
-    if wall_s > 0.0 {
-        prony_model::words::percent(whole(result.client.cpu_s / wall_s))
-    } else {
-        "–".to_owned()
-    }
+    if wall_s > 0.0 { prony_model::words::percent(whole(result.client.cpu_s / wall_s)) } else { dash() }
 }
 
 /// A share in whole percent.

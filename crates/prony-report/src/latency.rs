@@ -2,7 +2,7 @@
 
 use prony_model::{FindingCode, LatencySummary, Load, RunResult};
 
-use crate::number::{cell, count};
+use crate::number::{cell, count, dash, or_dash};
 
 /// The quantiles that the table shows, with their headings; the stored result has more.
 const SHOWN: [(&str, &str); 4] = [("0.5", "p50"), ("0.9", "p90"), ("0.99", "p99"), ("0.999", "p99.9")];
@@ -165,17 +165,15 @@ fn row(name: &'static str, summary: &LatencySummary, unit: Unit) -> Row {
         .iter()
         .map(|(key, _)| match (quantile(summary, key), summary.withheld.get(*key)) {
             (Some(value), _) => unit.cell(value),
-            (None, Some(note)) => {
-                note.above_ms.map_or_else(|| "–".to_owned(), |above| format!(">{}", unit.cell(above)))
-            }
-            (None, None) => "–".to_owned(),
+            (None, Some(note)) => or_dash(note.above_ms, |above| format!(">{}", unit.cell(above))),
+            (None, None) => dash(),
         })
         .collect();
     for value in [summary.max_ms, summary.mean_ms] {
-        cells.push(value.map_or_else(|| "–".to_owned(), |value| unit.cell(value)));
+        cells.push(or_dash(value, |value| unit.cell(value)));
     }
     cells.push(count(summary.count));
-    let min = summary.min_ms.map_or_else(|| "–".to_owned(), |value| unit.cell(value));
+    let min = or_dash(summary.min_ms, |value| unit.cell(value));
     Row { name, cells, min }
 }
 

@@ -9,7 +9,7 @@ use unicode_width::UnicodeWidthChar as _;
 
 use crate::bars::drawn;
 use crate::latency::{Table, headings, so_far};
-use crate::number::{count, percent, rate, rough_percent, seconds};
+use crate::number::{count, dash, percent, rate, rough_percent, seconds};
 use crate::page::{Colour, Page};
 use crate::text::severity_word;
 use crate::{Style, facts, server};
@@ -245,7 +245,7 @@ fn rates(page: &mut Page, moment: &Moment<'_>) {
     parts.extend(asked_per_s(moment).map(|asked| format!("{} /s asked", rate(asked))));
     let all_good = so_far.is_none_or(|result| result.requests.answered == result.requests.done);
     let label = if all_good { "rate" } else { "goodput" };
-    page.labelled(label, None, &if parts.is_empty() { "–".to_owned() } else { parts.join("     ") });
+    page.labelled(label, None, &if parts.is_empty() { dash() } else { parts.join("     ") });
 }
 
 /// The rate over the last seconds, from 0 up.

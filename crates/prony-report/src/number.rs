@@ -18,6 +18,16 @@ pub(crate) fn significant(value: f64) -> String {
     fixed(value, decimals)
 }
 
+/// What stands for a number that is not known, or not printed.
+pub(crate) fn dash() -> String {
+    "–".to_owned()
+}
+
+/// `value` as `shown` has it, or a dash.
+pub(crate) fn or_dash<T>(value: Option<T>, shown: impl FnOnce(T) -> String) -> String {
+    value.map_or_else(dash, shown)
+}
+
 /// A round number beside a tick: as [`significant`], without zeros that say nothing.
 pub(crate) fn plain_tick(number: f64) -> String {
     let text = significant(number);

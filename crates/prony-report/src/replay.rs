@@ -6,7 +6,7 @@ use prony_model::{LatencySummary, Replay, ReplayResult, RunPlan, RunResult, Stat
 
 use crate::clean::clean;
 use crate::latency::Unit;
-use crate::number::{count, duration, plural, seconds, significant};
+use crate::number::{count, dash, duration, or_dash, plural, seconds, significant};
 
 /// Reasons for leaving lines out that are shown; all are in the result.
 const REASONS_MAX: usize = 6;
@@ -93,7 +93,7 @@ fn lateness(times: &LatencySummary) -> String {
         .iter()
         .filter_map(|(name, value)| Some(format!("{name} {}", seconds((*value)? / 1e3))))
         .collect();
-    let shown = if shown.is_empty() { "–".to_owned() } else { shown.join(", ") };
+    let shown = if shown.is_empty() { dash() } else { shown.join(", ") };
     format!("sent after it was due by the file: {shown} (n {}, by the client's clock)", count(times.count))
 }
 
@@ -153,7 +153,7 @@ pub(crate) fn routes(plan: &RunPlan, steps: &[StepResult], unit: Unit) -> (Vec<(
     rows.sort_by(|a, b| slowness(b.1).total_cmp(&slowness(a.1)));
     let more = rows.len().saturating_sub(ROUTES_MAX) as u64;
     let rows = rows.into_iter().take(ROUTES_MAX).map(|(name, step)| {
-        let cell = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| unit.cell(value));
+        let cell = |value: Option<f64>| or_dash(value, |value| unit.cell(value));
         let cells = vec![
             cell(quantile(&step.response, "0.5")),
             cell(quantile(&step.response, "0.99")),

@@ -3,7 +3,7 @@
 use prony_model::{LatencySummary, RunResult, ScenarioResult, SessionCounts};
 
 use crate::latency::Unit;
-use crate::number::{bytes, count, plural, rate, rough_percent, seconds};
+use crate::number::{bytes, count, or_dash, plural, rate, rough_percent, seconds};
 use crate::replay;
 
 /// The quantiles of a row, and their headings.
@@ -126,7 +126,7 @@ fn cells(
     failed: u64,
     unit: Unit,
 ) -> Vec<String> {
-    let cell = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| unit.cell(value));
+    let cell = |value: Option<f64>| or_dash(value, |value| unit.cell(value));
     let quantile = |summary: &LatencySummary, key: &str| summary.quantiles_ms.get(key).copied().flatten();
     let mut cells: Vec<String> = SHOWN.iter().map(|(key, _)| cell(quantile(times, key))).collect();
     cells.push(cell(times.max_ms));

@@ -3,7 +3,7 @@
 use prony_model::{LatencySummary, RunResult, StageResult};
 
 use crate::latency::Unit;
-use crate::number::{count, rate, seconds};
+use crate::number::{count, or_dash, rate, seconds};
 
 /// The columns beside the stage's name: with it, they fit 80 columns.
 const HEADINGS: [&str; 8] = ["from", "asked /s", "good /s", "p50", "p99", "service p99", "n", "failed"];
@@ -28,12 +28,12 @@ pub(crate) fn table(result: &RunResult) -> Option<StageTable> {
 }
 
 fn cells(stage: &StageResult, unit: Unit) -> Vec<String> {
-    let cell = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| unit.cell(value));
+    let cell = |value: Option<f64>| or_dash(value, |value| unit.cell(value));
     let quantile = |summary: &LatencySummary, key: &str| summary.quantiles_ms.get(key).copied().flatten();
     let requests = &stage.requests;
     vec![
         seconds(stage.from_s),
-        stage.asked_per_s.map_or_else(|| "–".to_owned(), rate),
+        or_dash(stage.asked_per_s, rate),
         rate(stage.done_per_s),
         cell(quantile(&stage.response, "0.5")),
         cell(quantile(&stage.response, "0.99")),

@@ -4,7 +4,7 @@ use prony_model::{EvaluatedThreshold, Figure, Interval, ThresholdOutcome, Unit};
 
 use crate::clean::clean;
 use crate::markdown::escaped;
-use crate::number::{count, fixed, rate, seconds, significant};
+use crate::number::{count, dash, fixed, rate, seconds, significant};
 use crate::page::{Colour, Page};
 
 /// The headings of [`columns`] in Markdown, and where their columns stand.
@@ -77,7 +77,6 @@ pub(crate) fn note(threshold: &EvaluatedThreshold) -> Option<String> {
 
 /// The cells of a row in Markdown, as [`HEADINGS`] has them.
 pub(crate) fn columns(threshold: &EvaluatedThreshold) -> [String; 5] {
-    let dash = || "–".to_owned();
     [
         // Within a code span nothing is markup but its end and that of a table's cell.
         format!("`{}`", clean(&threshold.text).replace(['`', '|'], "")),

@@ -5,7 +5,7 @@ use prony_model::{
     TrialOutcome, TrialPurpose, TrialTimes, Varied,
 };
 
-use crate::number::{cell, count, plural, rate, rough_percent, seconds, significant};
+use crate::number::{cell, count, or_dash, plural, rate, rough_percent, seconds, significant};
 use crate::{facts, tls};
 
 /// The columns of the table of trials, beside outcome and reason.
@@ -174,7 +174,7 @@ fn small(value: f64) -> String {
 /// The cells of a trial, as [`COLUMNS`].
 pub(super) fn cells(trial: &CapacityTrial) -> [String; 7] {
     let TrialTimes { p50_ms, p99_ms, max_ms, .. } = trial.response;
-    let time = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), cell);
+    let time = |value: Option<f64>| or_dash(value, cell);
     [
         offered(trial),
         count(trial.requests),

@@ -7,7 +7,7 @@ use prony_model::{
     StartUpSource, TimeSummary,
 };
 
-use crate::number::{bytes, count, plural, rough_percent, seconds, signed_percent, significant};
+use crate::number::{bytes, count, dash, plural, rough_percent, seconds, signed_percent, significant};
 use crate::page::Colour;
 
 /// Exit codes that a line names.
@@ -114,7 +114,7 @@ pub(super) fn start_up(command: &CommandResult) -> Option<(String, String)> {
     let start_up = command.start_up.as_ref()?;
     if start_up.wall.median_s == 0.0 {
         let how = format!("{} takes no longer than the shell (n = {})", start_up.line, start_up.wall.count);
-        return Some(("–".to_owned(), how));
+        return Some((dash(), how));
     }
     let how = format!(
         "{} takes {} (median, n = {})",
@@ -123,7 +123,7 @@ pub(super) fn start_up(command: &CommandResult) -> Option<(String, String)> {
         start_up.wall.count
     );
     let share = match (start_up.share, start_up.source) {
-        (None, _) => return Some(("–".to_owned(), format!("{how}, longer than the command itself"))),
+        (None, _) => return Some((dash(), format!("{how}, longer than the command itself"))),
         (Some(share), StartUpSource::Least) => format!("{} or more", rough_percent(share)),
         (Some(share), _) => rough_percent(share),
     };

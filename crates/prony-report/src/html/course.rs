@@ -3,7 +3,7 @@
 use prony_model::{Rate, RunResult, SecondPoint};
 
 use super::time_axis::{Line, drawing};
-use crate::number::{cell, count, plain_tick, plural, rate, significant};
+use crate::number::{cell, count, or_dash, plain_tick, plural, rate, significant};
 use crate::study::{Figure, Table, numbers};
 use crate::svg::{Area, Axis, Scale};
 
@@ -213,11 +213,11 @@ fn table(result: &RunResult) -> Table {
         let answered = rows.iter().map(|point| point.answered).sum::<Option<u64>>();
         let most = |of: &Time| {
             let most = rows.iter().filter_map(of).filter(|time| time.is_finite()).reduce(f64::max);
-            most.map_or_else(|| "–".to_owned(), cell)
+            or_dash(most, cell)
         };
         let mut cells = vec![
             sum(|point| point.sent),
-            answered.map_or_else(|| "–".to_owned(), count),
+            or_dash(answered, count),
             sum(|point| point.done),
             sum(|point| point.failed),
         ];

@@ -3,7 +3,7 @@
 use prony_model::{Clock, RunResult};
 use prony_stats::{Histogram, curve_places};
 
-use crate::number::{cell, count, plain_tick, significant};
+use crate::number::{cell, count, or_dash, plain_tick, significant};
 use crate::study::{Figure, Table, numbers};
 use crate::svg::{Anchor, Area, Axis, Drawing, Plot, Scale, apart};
 
@@ -152,7 +152,7 @@ fn table(curves: &[Curve]) -> Table {
         let at = |curve: &Curve| {
             // Points are in steps of 6 %: the one nearest to the share.
             let found = curve.points.iter().find(|point| (point.0 / slower - 1.0).abs() < 0.02);
-            found.map_or_else(|| "–".to_owned(), |(_, ms)| cell(*ms))
+            or_dash(found, |(_, ms)| cell(*ms))
         };
         let cells: Vec<String> = curves.iter().rev().map(at).collect();
         if cells.iter().any(|cell| cell != "–") {

@@ -2,7 +2,7 @@
 
 use prony_model::{Interval, LatencyDrift, MemoryGrowth, RunResult};
 
-use crate::number::{bytes, count, fixed, signed_percent};
+use crate::number::{bytes, count, fixed, or_dash, signed_percent};
 use crate::study::{Content, Table, Word, numbers, words};
 
 const MIB: f64 = 1024.0 * 1024.0;
@@ -73,7 +73,7 @@ fn latency_cells(drift: &LatencyDrift) -> [Content; 5] {
 }
 
 fn interval(interval: Option<Interval>, slope: impl Fn(f64) -> String) -> String {
-    interval.map_or_else(|| "–".to_owned(), |ends| format!("{} to {}", slope(ends.low), slope(ends.high)))
+    or_dash(interval, |ends| format!("{} to {}", slope(ends.low), slope(ends.high)))
 }
 
 fn bytes_signed(value: f64) -> String {

@@ -3,7 +3,7 @@
 use prony_model::RunResult;
 
 use super::time_axis::{Line, drawing};
-use crate::number::{bytes, cell, fixed, plain_tick, significant};
+use crate::number::{bytes, cell, dash, fixed, or_dash, plain_tick, significant};
 use crate::server;
 use crate::study::{Figure, Table, facts_table, numbers};
 use crate::svg::{Area, Axis, Scale};
@@ -76,10 +76,8 @@ fn sections(result: &RunResult) -> Option<Table> {
     ];
     let mut table = Table::new("sections", "The sections behind the charts", "from s", columns);
     for (number, section) in used.sections.iter().enumerate() {
-        let cores =
-            if section.wall_s > 0.0 { cell(section.cpu_s / section.wall_s) } else { "–".to_owned() };
-        let memory =
-            section.memory_bytes.map_or_else(|| "–".to_owned(), |bytes| fixed(bytes as f64 / MIB, 2));
+        let cores = if section.wall_s > 0.0 { cell(section.cpu_s / section.wall_s) } else { dash() };
+        let memory = or_dash(section.memory_bytes, |bytes| fixed(bytes as f64 / MIB, 2));
         let cells = [cores, fixed(section.requests, 0), memory];
         table.row(&number.to_string(), cell(section.start_s), cells.map(Into::into));
     }

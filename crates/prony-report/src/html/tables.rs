@@ -5,7 +5,7 @@ use prony_model::{EvaluatedThreshold, RunResult, ThresholdOutcome, status_name};
 use super::page::Agents;
 use crate::fleet::AgentTable;
 use crate::latency::{KernelRows, headings, table};
-use crate::number::{count, percent, plural, seconds};
+use crate::number::{count, dash, or_dash, percent, plural, seconds};
 use crate::study::{Content, Table, Word, numbers, words};
 use crate::{failures, scenario, stages as stage_rows, threshold, traces};
 
@@ -64,7 +64,6 @@ pub(super) fn thresholds(thresholds: &[EvaluatedThreshold]) -> Option<Table> {
         words("note", "note"),
     ];
     let mut table = Table::new("thresholds", "What was required of the run", "threshold", columns);
-    let dash = || "–".to_owned();
     for (number, one) in thresholds.iter().enumerate() {
         let word = match one.outcome {
             ThresholdOutcome::Met => Word::new("good", "✓ met"),
@@ -158,7 +157,7 @@ pub(super) fn replay(result: &RunResult) -> Option<Table> {
     let caption =
         "Lateness: from when a request was due by the file to when it was sent, ms, by the client's clock";
     let mut table = Table::new("lateness", caption, "", columns);
-    let times = shown.map(|(_, value)| value.map_or_else(|| "–".to_owned(), crate::number::cell));
+    let times = shown.map(|(_, value)| or_dash(value, crate::number::cell));
     let cells = [count(lateness.count)].into_iter().chain(times);
     table.row("lateness", "lateness", cells.map(Into::into));
     Some(table)

@@ -7,7 +7,7 @@ use prony_model::{Metric, RunPlan};
 
 use super::{Block, bar, cut, fitted, hint, share};
 use crate::compare::{name, value};
-use crate::number::{rate, seconds, signed_percent};
+use crate::number::{or_dash, rate, seconds, signed_percent};
 use crate::page::Page;
 use crate::{Style, facts};
 
@@ -109,7 +109,7 @@ fn metrics(page: &mut Page, moment: &PairsMoment<'_>) {
     };
     page.line(&row("median so far", "A", "B", "B against A"));
     for one in moment.metrics {
-        let change = one.change.map_or_else(|| "–".to_owned(), signed_percent);
+        let change = or_dash(one.change, signed_percent);
         let [a, b] = one.sides.map(|side| value(one.metric, side));
         page.line(&row(&name(one.metric), &a, &b, &change));
     }

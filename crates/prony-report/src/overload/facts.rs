@@ -4,7 +4,7 @@ use prony_model::{
     Load, OverloadAttempts, OverloadOutcome, OverloadPhase, OverloadResult, OverloadRun, TrialTimes,
 };
 
-use crate::number::{bytes, cell, count, plural, rate, rough_percent, seconds, times};
+use crate::number::{bytes, cell, count, or_dash, plural, rate, rough_percent, seconds, times};
 use crate::{facts, tls};
 
 /// The columns of the table of phases, beside the phase itself.
@@ -134,12 +134,12 @@ fn load(attempts: OverloadAttempts) -> String {
 /// The cells of a phase, as [`COLUMNS`].
 pub(super) fn cells(phase: &OverloadPhase) -> [String; 8] {
     let TrialTimes { p50_ms, p99_ms, max_ms, .. } = phase.response;
-    let time = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), cell);
+    let time = |value: Option<f64>| or_dash(value, cell);
     [
         rate(phase.offered_per_s()),
         count(phase.offered),
         rate(phase.goodput_per_s()),
-        phase.good_share().map_or_else(|| "–".to_owned(), rough_percent),
+        or_dash(phase.good_share(), rough_percent),
         time(p50_ms),
         time(p99_ms),
         time(max_ms),
@@ -162,7 +162,7 @@ pub(super) fn failures(phase: &OverloadPhase) -> String {
 /// A run in a line, for those who follow it.
 pub fn run_line(run: &OverloadRun) -> String {
     let shares = run.phases.iter().map(|phase| {
-        let share = phase.good_share().map_or_else(|| "–".to_owned(), rough_percent);
+        let share = or_dash(phase.good_share(), rough_percent);
         format!("{} {share}", phase.phase.name())
     });
     format!("{}: good {}", clients(run), shares.collect::<Vec<_>>().join(", "))

@@ -6,7 +6,7 @@ use prony_model::{Finding, OverloadResult, OverloadRun};
 
 use super::chart;
 use super::facts::{self, COLUMNS};
-use crate::number::{cell, count};
+use crate::number::{cell, count, or_dash};
 use crate::study::{
     Figure, STYLE, STYLE_HASH, Table, Word, machine_table, numbers, severity, verdict_word, words,
 };
@@ -83,7 +83,7 @@ fn figure(result: &OverloadResult, run: &OverloadRun, number: usize) -> Option<F
         columns.map(|heading| numbers(heading, heading)).into(),
     );
     for (place, part) in run.course.iter().enumerate() {
-        let time = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), cell);
+        let time = |value: Option<f64>| or_dash(value, cell);
         let cells = [
             count(part.offered),
             count(part.good),

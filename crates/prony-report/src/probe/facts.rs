@@ -6,7 +6,7 @@ use prony_model::{
 };
 
 use crate::facts::good_statuses;
-use crate::number::{bytes, cell, count, duration, percent, plural};
+use crate::number::{bytes, cell, count, duration, or_dash, percent, plural};
 use crate::tls;
 
 /// How much longer a wait is advised to be than the one that was too short.
@@ -23,7 +23,7 @@ pub(crate) fn ms(value: f64) -> String {
 
 /// A time in a column of milliseconds; a dash for one that is not there.
 pub(super) fn time_cell(value: Option<f64>) -> String {
-    value.map_or_else(|| "–".to_owned(), cell)
+    or_dash(value, cell)
 }
 
 /// What stands for the time of `phase`: the time, or why there is none.

@@ -7,7 +7,9 @@ use prony_model::{
     StudyResult, Verdict,
 };
 
-use crate::number::{cell as in_table, count, plural, rate, rough_percent, seconds, significant, times};
+use crate::number::{
+    cell as in_table, count, dash, plural, rate, rough_percent, seconds, significant, times,
+};
 
 /// Cells that are named one by one.
 const NAMED_MAX: usize = 3;
@@ -300,10 +302,6 @@ pub(super) fn interval(figure: &StudyFigure) -> Option<String> {
 pub(super) fn range(figure: &StudyFigure) -> Option<String> {
     let (least, greatest) = figure.range.filter(|(least, greatest)| least < greatest)?;
     Some(format!("{} to {}", bare(figure.metric, least), bare(figure.metric, greatest)))
-}
-
-pub(super) fn dash() -> String {
-    "–".to_owned()
 }
 
 /// Why numbers of `columns` have no value or no interval: each reason once, with where it holds.

@@ -12,7 +12,7 @@ use crate::clean::clean;
 use crate::compare;
 use crate::facts::verdict_word;
 use crate::markdown::{escaped, sentence, strong};
-use crate::number::count;
+use crate::number::{count, dash, or_dash};
 use crate::threshold;
 
 /// The report of a study.
@@ -141,7 +141,7 @@ fn parts_of(cell: &StudyCell, part: &Part<'_>) -> String {
     let full = |figure: Option<&StudyFigure>| {
         let value = figure.and_then(|figure| Some(facts::bare(figure.metric, figure.value?)));
         let below = figure.and_then(spread).unwrap_or_default();
-        format!("{}{below}", value.unwrap_or_else(facts::dash))
+        format!("{}{below}", value.unwrap_or_else(dash))
     };
     for row in &part.rows {
         let times = sessions::COLUMNS.iter().map(|(.., time, metric)| full(row.figure(*time, *metric)));
@@ -205,7 +205,7 @@ fn published(result: &StudyResult) -> String {
     }
     text.push_str("\n| cell | | published | here | here / published | |\n|:--|:--|--:|--:|--:|:--|\n");
     for figure in &result.published {
-        let measured = figure.measured.map_or_else(facts::dash, |value| facts::value(figure.metric, value));
+        let measured = or_dash(figure.measured, |value| facts::value(figure.metric, value));
         let interval = figure.interval.map_or_else(String::new, |interval| {
             format!(
                 "<br>[{} to {}]",

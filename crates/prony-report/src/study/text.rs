@@ -10,7 +10,7 @@ use super::facts::{self, Column, Group};
 use super::searches;
 use super::sessions::{self, Part, Row, Time};
 use crate::facts::verdict_word;
-use crate::number::{count, plural};
+use crate::number::{count, dash, or_dash, plural};
 use crate::page::{Colour, Page};
 use crate::text::{finding, named_rows, severity_word};
 use crate::{Style, compare, threshold};
@@ -171,7 +171,7 @@ fn parts_of(page: &mut Page, cell: &StudyCell, part: &Part<'_>) {
     page.parts(&[format!("{}: {}", cell.name, part.summary)]);
     let value = |figure: Option<&StudyFigure>| {
         let figure = figure.and_then(|figure| Some(facts::bare(figure.metric, figure.value?)));
-        figure.unwrap_or_else(facts::dash)
+        figure.unwrap_or_else(dash)
     };
     let columns = sessions::COLUMNS.iter().filter(|(key, ..)| *key != "service-p99");
     // Of a service time there is only the median.
@@ -183,7 +183,7 @@ fn parts_of(page: &mut Page, cell: &StudyCell, part: &Part<'_>) {
         let of = |(_, _, time, metric): &(_, _, Time, StudyMetric)| row.figure(*time, *metric);
         let mut cells: Vec<String> = columns.clone().map(|column| value(of(column))).collect();
         let half = row.figure(Time::Response, StudyMetric::P50).and_then(facts::half);
-        cells.insert(1, half.unwrap_or_else(facts::dash));
+        cells.insert(1, half.unwrap_or_else(dash));
         cells.extend([count(row.done), count(row.failed)]);
         (row.name.clone(), cells)
     };
@@ -212,7 +212,7 @@ fn published(page: &mut Page, result: &StudyResult) {
     let short = if result.short { ": the short form is no comparison" } else { "" };
     page.parts(&[format!("published{source} and measured{short}")]);
     for figure in &result.published {
-        let measured = figure.measured.map_or_else(facts::dash, |value| facts::value(figure.metric, value));
+        let measured = or_dash(figure.measured, |value| facts::value(figure.metric, value));
         page.labelled(
             &facts::ratio(figure.ratio),
             None,

@@ -7,7 +7,7 @@ use prony_model::{
 use super::super::facts;
 use super::format::link;
 use super::table::{Content, Table, Word, numbers, words as text_column};
-use crate::number::{count, plural, signed_percent};
+use crate::number::{count, or_dash, plural, signed_percent};
 use crate::{compare, threshold};
 
 /// What was compared.
@@ -113,8 +113,8 @@ fn outcome(result: &StudyResult, index: usize, compared: &StudyComparison) -> Ou
         let value = |value| compare::value(metric.metric, value);
         let row = [
             compare::name(metric.metric),
-            metric.change.map_or_else(facts::dash, signed_percent),
-            metric.interval.map_or_else(facts::dash, compare::interval),
+            or_dash(metric.change, signed_percent),
+            or_dash(metric.interval, compare::interval),
             value(metric.a),
             value(metric.b),
             count(metric.pairs),

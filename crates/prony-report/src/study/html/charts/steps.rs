@@ -7,7 +7,7 @@ use super::super::format::{is_invalid, of_invalid, plain_tick};
 use super::super::layout::Layout;
 use super::super::table::{Content, Table, numbers};
 use super::timeline::{cross, extremes};
-use crate::number::{cell as number, count, plural, significant};
+use crate::number::{cell as number, count, or_dash, plural, significant};
 use crate::svg::{Area, Axis, Drawing, Plot, Scale};
 
 const WIDTH: f64 = 460.0;
@@ -138,7 +138,7 @@ fn table(steps: &[Of<'_>]) -> Table {
         for timeline in &step.timelines {
             let times =
                 |of: fn(&TimelinePoint) -> Option<f64>| extremes(timeline.points.iter().filter_map(of));
-            let shown = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), number);
+            let shown = |value: Option<f64>| or_dash(value, number);
             let rate = extremes(
                 timeline.points.iter().map(|point| point.rate_per_s).filter(|rate| rate.is_finite()),
             );
@@ -148,7 +148,7 @@ fn table(steps: &[Of<'_>]) -> Table {
                 Content::noted(step.name.as_str(), cell.name.as_str()),
                 [
                     timeline.repeat.to_string(),
-                    rate.map_or_else(|| "–".to_owned(), |(_, most)| significant(most)),
+                    or_dash(rate, |(_, most)| significant(most)),
                     shown(times(p50).map(|(least, _)| least)),
                     shown(times(p50).map(|(_, most)| most)),
                     shown(times(p99).map(|(_, most)| most)),

@@ -6,7 +6,7 @@ use super::super::figure::Figure;
 use super::super::format::{is_invalid, of_invalid, plain_tick};
 use super::super::layout::Layout;
 use super::super::table::{Content, Table, numbers, words};
-use crate::number::{cell as number, count, plural, seconds, significant};
+use crate::number::{cell as number, count, or_dash, plural, seconds, significant};
 use crate::svg::{Anchor, Area, Axis, Drawing, Plot, Scale, Shape, decimated};
 
 const WIDTH: f64 = 460.0;
@@ -208,8 +208,7 @@ fn table(cells: &[(usize, &StudyCell)]) -> Table {
     let mut table = Table::new("chart-timeline-data", caption, "cell", columns);
     for (index, cell) in cells {
         for timeline in &cell.timelines {
-            let end =
-                |value: Option<f64>, show: fn(f64) -> String| value.map_or_else(|| "–".to_owned(), show);
+            let end = |value: Option<f64>, show: fn(f64) -> String| or_dash(value, show);
             let rate = extremes(rates(timeline));
             let p50 = extremes(timeline.points.iter().filter_map(p50));
             let p99 = extremes(timeline.points.iter().filter_map(p99));
@@ -222,7 +221,7 @@ fn table(cells: &[(usize, &StudyCell)]) -> Table {
                 cell.name.as_str(),
                 [
                     timeline.repeat.to_string(),
-                    timeline.points.last().map_or_else(|| "–".to_owned(), |point| seconds(point.at_s)),
+                    or_dash(timeline.points.last(), |point| seconds(point.at_s)),
                     end(rate.map(|rate| rate.0), significant),
                     end(rate.map(|rate| rate.1), significant),
                     end(p50.map(|time| time.0), number),
