@@ -1,4 +1,4 @@
-// A small application on Node's own HTTP server: the 50 cheapest of 2,000 orders, sorted anew for each request, as JSON. PORT
+// A small application on Node's own HTTP server: the 50 cheapest of 2,000 orders, sorted for each request, as JSON. PORT
 // [required].
 "use strict";
 
