@@ -1,14 +1,15 @@
-//! Draws what a run found out: as text for a terminal, as Markdown, as a page with charts ([`html`]), as ab and wrk would, and for other tools as
-//! CSV, JUnit XML ([`junit`]), as Bencher and k6 have it ([`bencher`], [`k6_summary`]), and in the formats of HdrHistogram; JSON is the stored result itself. Draws calibrations, searches for a capacity ([`capacity`], also as a page), timed commands
-//! ([`exec`]), these also as hyperfine would, studies ([`study`]), these also as a page with charts, series of figures over time
-//! ([`series`]), and when the parts of something ran ([`schedule`]). Reports of other tools are drawn, too ([`external`]).
+//! Draws what a run found out: as text for a terminal, as Markdown, as a page with charts ([`html`]), as ab and wrk
+//! would, and for other tools as CSV, JUnit XML ([`junit`]), as Bencher and k6 have it ([`bencher`], [`k6_summary`]), and
+//! in the formats of HdrHistogram; JSON is the stored result itself. Draws calibrations, searches for a capacity
+//! ([`capacity`], also as a page), timed commands ([`exec`]), these also as hyperfine would, studies ([`study`]), these
+//! also as a page with charts, series of figures over time ([`series`]), and when the parts of something ran
+//! ([`schedule`]). Reports of other tools are drawn, too ([`external`]).
 //!
 //! This crate turns a [`prony_model::RunResult`] into text and never evaluates it: verdicts, findings and withheld
 //! numbers come with the result, and every renderer shows all of them. It never prints, reads a clock, a file
 //! or the environment, and no text that came from a server reaches a terminal uncleaned.
 
 pub mod ab;
-mod again;
 mod bars;
 pub mod bencher;
 pub mod brief;
@@ -39,6 +40,7 @@ mod page;
 pub mod probe;
 mod record;
 mod replay;
+mod rerun;
 mod retries;
 mod scenario;
 mod stages;
@@ -55,7 +57,6 @@ mod tls;
 mod traces;
 pub mod wrk;
 
-pub use again::{Again, again};
 pub use clean::clean;
 pub use facts::verdict_word;
 pub use number::{age, count, percent, rate, seconds, signed_percent};
@@ -63,6 +64,7 @@ pub use page::wrap;
 pub use prony_model::to_json as json;
 pub use prony_summary::{DistributionError, check_distributions};
 pub use replay::replayed;
+pub use rerun::{Rerun, rerun};
 pub use style::Style;
 pub use threshold::{
     amount as threshold_amount, measured as threshold_measured, sentence as threshold_sentence,

@@ -173,16 +173,16 @@ fn place(page: &mut Page, moment: &Moment<'_>) {
     bar(page, word, share, &text);
 }
 
-/// The stage at hand: its name and rate, how long it goes on, and what follows.
+/// The current stage: its name and rate, how long it lasts, and the next one.
 fn stage(page: &mut Page, moment: &Moment<'_>) {
     let (Some(stages), Some(elapsed_s)) = (&moment.plan.stages, measured_s(moment)) else { return };
     let mut spans = stages
         .spans()
         .enumerate()
         .skip_while(|(_, (from_s, stage))| elapsed_s >= from_s + stage.duration.as_secs_f64());
-    let Some((index, (from_s, at_hand))) = spans.next() else { return };
-    let left_s = from_s + at_hand.duration.as_secs_f64() - elapsed_s;
-    let number = match &at_hand.name {
+    let Some((index, (from_s, current))) = spans.next() else { return };
+    let left_s = from_s + current.duration.as_secs_f64() - elapsed_s;
+    let number = match &current.name {
         Some(name) => format!("{name} ({} of {})", index + 1, stages.0.len()),
         None => format!("{} of {}", index + 1, stages.0.len()),
     };
@@ -191,7 +191,7 @@ fn stage(page: &mut Page, moment: &Moment<'_>) {
         let name = stage.name.as_ref().map_or_else(|| (next + 1).to_string(), Clone::clone);
         format!(", then {name}: {}", rates_of(stage))
     });
-    let line = format!("{:<NAME$}{number}: {}, {left} left{next}", "stage", rates_of(at_hand));
+    let line = format!("{:<NAME$}{number}: {}, {left} left{next}", "stage", rates_of(current));
     let columns = page.style().columns();
     page.line(&cut(&line, columns));
 }

@@ -3,10 +3,10 @@
 use askama::Template;
 use prony_model::{Finding, FleetResult, LatencySummary, RunResult};
 
-use super::{course, distribution, drift, server, tables};
-use crate::again::again;
+use super::{distribution, drift, server, tables, timeline};
 use crate::latency::Unit;
 use crate::number::count;
+use crate::rerun::rerun;
 use crate::study::{
     Figure, STYLE, STYLE_HASH, Table, Word, facts_table, machine_table, severity, verdict_word,
 };
@@ -30,7 +30,7 @@ pub(super) struct Page<'a> {
     clocks: Table,
     clock_notes: Vec<String>,
     facts: Vec<(&'static str, String)>,
-    course: Option<Figure>,
+    timeline: Option<Figure>,
     distribution: Option<Figure>,
     stages: Option<Table>,
     drift: Option<Table>,
@@ -57,10 +57,10 @@ pub(super) struct Agents {
 
 impl<'a> Page<'a> {
     pub(super) fn new(result: &'a RunResult, fleet: Option<&FleetResult>) -> Self {
-        let again = again(&result.plan);
-        let mut missing = again.missing.clone();
+        let rerun = rerun(&result.plan);
+        let mut missing = rerun.missing.clone();
         if fleet.is_some() {
-            missing.push("Several agents did it: add --agents as then.".to_owned());
+            missing.push("Several agents shared the load: add the same --agents.".to_owned());
         }
         let worst = facts::split_findings(result).0;
         let (clocks, clock_notes) = tables::clocks(result);
@@ -72,14 +72,14 @@ impl<'a> Page<'a> {
             sentence: sentence(result),
             reason: worst.map_or_else(|| facts::client(result), |finding| finding.message.clone()),
             circumstances: facts::choices(result).join(" · "),
-            command: clean(&again.shell()),
+            command: clean(&rerun.shell()),
             missing,
             thresholds: tables::thresholds(&result.thresholds),
             findings: result.findings.iter().map(|finding| (severity(finding.severity), finding)).collect(),
             clocks,
             clock_notes,
             facts: lines(result),
-            course: course::figure(result),
+            timeline: timeline::figure(result),
             distribution: distribution::figure(result),
             stages: tables::stages(result),
             drift: drift::table(result),
@@ -100,7 +100,7 @@ impl<'a> Page<'a> {
     }
 }
 
-/// What came of it: the rate, how long responses took, how many were good.
+/// The rate, how long responses took, how many were good.
 fn sentence(result: &RunResult) -> String {
     let throughput = facts::throughput(result);
     let rate = throughput.parts.first().cloned().unwrap_or_default();

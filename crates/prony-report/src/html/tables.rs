@@ -27,7 +27,7 @@ fn meaning(row: &str) -> &'static str {
         "blocked" => "wait for a free connection",
         "departure" => "from the client to the kernel's sending",
         "network" => "from the kernel's sending to its receiving: network and server alone",
-        "arrival" => "from the kernel's receiving to the client's looking",
+        "arrival" => "from the kernel's receiving to the client's reading",
         _ => "",
     }
 }
@@ -51,7 +51,7 @@ pub(super) fn clocks(result: &RunResult) -> (Table, Vec<String>) {
     (clocks, found.notes)
 }
 
-/// What was required, and what became of it.
+/// Thresholds and their outcomes.
 pub(super) fn thresholds(thresholds: &[EvaluatedThreshold]) -> Option<Table> {
     if thresholds.is_empty() {
         return None;
@@ -63,7 +63,7 @@ pub(super) fn thresholds(thresholds: &[EvaluatedThreshold]) -> Option<Table> {
         numbers("n", "n"),
         words("note", "note"),
     ];
-    let mut table = Table::new("thresholds", "What was required of the run", "threshold", columns);
+    let mut table = Table::new("thresholds", "Thresholds of the run", "threshold", columns);
     for (number, one) in thresholds.iter().enumerate() {
         let word = match one.outcome {
             ThresholdOutcome::Met => Word::new("good", "✓ met"),
@@ -98,7 +98,7 @@ pub(super) fn stages(result: &RunResult) -> Option<Table> {
 /// Steps and flows, or routes, and notes on them.
 pub(super) fn steps(result: &RunResult) -> Option<(Table, Vec<String>)> {
     let found = scenario::table(result)?;
-    // Two columns of a heading are told apart by their places.
+    // Columns may share a heading: the place makes the key unique.
     let columns = found.headings.iter().enumerate();
     let columns = columns.map(|(place, heading)| numbers(&format!("{heading}-{place}"), heading)).collect();
     let of = if result.plan.replay.is_some() { "route" } else { "step" };
@@ -128,7 +128,7 @@ pub(super) fn traces(result: &RunResult) -> Option<(Table, String)> {
     for (number, row) in rows.into_iter().enumerate() {
         let [response, service, status, sent, trace] = row.cells;
         let trace = match row.link {
-            Some(link) => Content::Elsewhere(link, trace),
+            Some(link) => Content::ExternalLink(link, trace),
             None => Content::Code(trace),
         };
         let cells =

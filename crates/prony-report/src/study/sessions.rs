@@ -58,7 +58,7 @@ pub(super) fn parts(cell: &StudyCell) -> Vec<Part<'_>> {
 pub(super) struct Row<'a> {
     /// `login`, `= buy`, `  without think`, `spike 400 /s`.
     pub(super) name: String,
-    /// What a step requests; when a stage begins, and what came of its rate.
+    /// What a step requests; when a stage begins, and its rate of good responses.
     pub(super) about: String,
     response: &'a [StudyFigure],
     service: &'a [StudyFigure],

@@ -1,8 +1,10 @@
-//! Results that nobody wrote in good faith: whatever passes for one is drawn in every format without a panic.
+//! Results made in bad faith: whatever passes for one is drawn in every format without a panic.
 
 use prony_model::{Clock, from_json};
 use prony_report::{Style, check_distributions, csv, hgrm, hlog, html, junit, markdown, text};
 use serde_json::{Value, json};
+
+use crate::json_places::places;
 
 const STORED: &str = include_str!("../../../prony/tests/it/stored.json");
 
@@ -23,22 +25,6 @@ fn draw(text: &str) -> bool {
     true
 }
 
-/// The places of all values below `value`, as JSON pointers.
-fn places(value: &Value, place: &str, all: &mut Vec<String>) {
-    let below: Vec<(String, &Value)> = match value {
-        Value::Object(fields) => fields.iter().map(|(key, value)| (key.clone(), value)).collect(),
-        Value::Array(values) => {
-            values.iter().enumerate().map(|(index, value)| (index.to_string(), value)).collect()
-        }
-        _ => Vec::new(),
-    };
-    for (key, value) in below {
-        let place = format!("{place}/{}", key.replace('~', "~0").replace('/', "~1"));
-        places(value, &place, all);
-        all.push(place);
-    }
-}
-
 #[test]
 fn every_value_replaced_by_an_extreme_one() {
     let stored: Value = serde_json::from_str(STORED).expect("JSON");
@@ -56,8 +42,7 @@ fn every_value_replaced_by_an_extreme_one() {
         json!([]),
         json!({}),
     ];
-    let mut all = Vec::new();
-    places(&stored, "", &mut all);
+    let all = places(&stored);
     assert!(draw(STORED));
     let (mut drawn, mut tried) = (0, 0);
     for place in &all {

@@ -1,10 +1,8 @@
-//! What must hold for every page, whatever is on it: it is well-formed, its ids and links are sound, it asks for nothing.
+//! What must hold for every page: it is well-formed, its ids and links are sound, it loads nothing.
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
-
-/// The page, after a look at what must hold for every page.
+/// Checks what must hold for every page, and returns it.
 pub(crate) fn checked(page: String) -> String {
     let options = roxmltree::ParsingOptions { allow_dtd: true, ..Default::default() };
     let document = roxmltree::Document::parse_with_options(&page, options)
@@ -42,27 +40,16 @@ pub(crate) fn checked(page: String) -> String {
     page
 }
 
-/// Keeps the page, to be looked at: `PRONY_WRITE_PAGES=FOLDER cargo test -p prony-report html`.
+/// Checks that foreign text of a result is on `page`, and none of it as markup.
+pub(crate) fn check_escaped(page: &str) {
+    assert!(page.contains("&lt;script&gt;") || page.contains("&#60;script&#62;"));
+    assert!(!page.contains("<script") && !page.contains("<img") && !page.contains('\u{202e}'));
+}
+
+/// Keeps the page, for people: `PRONY_WRITE_PAGES=FOLDER cargo test -p prony-report html`.
 pub(crate) fn keep(name: &str, page: &str) {
     if let Some(folder) = std::env::var_os("PRONY_WRITE_PAGES") {
         let file = std::path::Path::new(&folder).join(format!("{name}.html"));
         std::fs::write(file, page).expect("the page can be written");
-    }
-}
-
-/// The places of all texts below `value`, as JSON pointers.
-pub(crate) fn texts(value: &Value, place: &str, all: &mut Vec<String>) {
-    match value {
-        Value::Object(fields) => fields.iter().for_each(|(key, value)| {
-            texts(value, &format!("{place}/{}", key.replace('~', "~0").replace('/', "~1")), all);
-        }),
-        Value::Array(values) => {
-            values
-                .iter()
-                .enumerate()
-                .for_each(|(index, value)| texts(value, &format!("{place}/{index}"), all));
-        }
-        Value::String(_) => all.push(place.to_owned()),
-        _ => {}
     }
 }

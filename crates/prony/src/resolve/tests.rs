@@ -279,13 +279,13 @@ fn the_command_of_a_report_makes_the_same_plan() {
         "x --connect-to 127.0.0.1:1,127.0.0.2:2 --source 127.0.0.2-127.0.0.4",
     ] {
         let plan = read(typed).unwrap_or_else(|cli_error| panic!("{typed}: {cli_error:?}"));
-        let again = prony_report::again(&plan);
-        assert_eq!(again.missing, [""; 0], "{typed}");
-        let Ok(Command::Run(args)) = args::parse(again.words.iter().map(Into::into)) else {
-            panic!("{typed}: {}", again.shell());
+        let rerun = prony_report::rerun(&plan);
+        assert_eq!(rerun.missing, [""; 0], "{typed}");
+        let Ok(Command::Run(args)) = args::parse(rerun.words.iter().map(Into::into)) else {
+            panic!("{typed}: {}", rerun.shell());
         };
         // Another seed stands in for one that is not typed: this one is.
         let same = super::plan(&args, None, None, SEED + 1);
-        assert_eq!(same.unwrap_or_else(|error| panic!("{typed}: {error:?}")), plan, "{}", again.shell());
+        assert_eq!(same.unwrap_or_else(|error| panic!("{typed}: {error:?}")), plan, "{}", rerun.shell());
     }
 }

@@ -80,7 +80,7 @@ fn columns(kind: LoadKind, metrics: &[StudyMetric]) -> Vec<Column> {
     all.chain([numbers("n", "n")]).collect()
 }
 
-/// Whether the good ones of its requests or executions say something: a probe makes few, a search is meant to go too far.
+/// Whether the share of good requests or executions means something: a probe has few, a search goes too far on purpose.
 fn counts_requests(kind: LoadKind) -> bool {
     matches!(kind, LoadKind::Run | LoadKind::Exec)
 }
@@ -151,7 +151,7 @@ fn of_part(index: usize, cell: &StudyCell, part: &Part<'_>) -> Table {
     table
 }
 
-/// What each search came to.
+/// The outcome of each search.
 fn searches(cells: &[(usize, &StudyCell)]) -> Option<(Table, Vec<String>)> {
     let columns = vec![
         numbers("repeat", "repeat"),
@@ -160,7 +160,7 @@ fn searches(cells: &[(usize, &StudyCell)]) -> Option<(Table, Vec<String>)> {
         numbers("trials", "trials"),
         words("file", "file"),
     ];
-    let mut table = Table::new("searches", "What each search came to", "cell", columns);
+    let mut table = Table::new("searches", "The outcome of each search", "cell", columns);
     for (index, cell) in cells {
         for (place, (search, line)) in cell.searches.iter().zip(search_lines(cell)).enumerate() {
             let row = [

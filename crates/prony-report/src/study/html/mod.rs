@@ -31,7 +31,7 @@ pub(crate) use page::{STYLE, STYLE_HASH};
 pub(crate) use record::{facts_table, machine_table};
 pub(crate) use table::{Content, Table, Word, numbers, words};
 
-/// The page. Whatever text the study brings is escaped; what can't be drawn is left out, never an error.
+/// The page. All text of the study is escaped; what can't be drawn is left out, never an error.
 pub fn html(result: &StudyResult) -> String {
     Page::new(result).to_string()
 }

@@ -27,7 +27,7 @@ pub(crate) enum Content {
     /// The place of a cell of the study and its name, which leads there.
     Link(u32, String),
     /// A checked `http` or `https` URL elsewhere, and a code that leads there.
-    Elsewhere(String, String),
+    ExternalLink(String, String),
     Word(Word),
 }
 

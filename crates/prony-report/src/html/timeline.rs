@@ -1,4 +1,4 @@
-//! The course of the run, second by second: rates, and the response and service times on one scale.
+//! The run second by second: rates, and the response and service times on one scale.
 
 use prony_model::{Rate, RunResult, SecondPoint};
 
@@ -12,7 +12,7 @@ const COVERED_MIN_S: f64 = 0.2;
 /// Rows of the table at most; a longer run has several seconds in a row.
 const ROWS_MAX: usize = 120;
 
-/// A figure of a second.
+/// A time of a second, milliseconds.
 type Time = fn(&SecondPoint) -> Option<f64>;
 
 /// Colours are those of the figures everywhere: the median green, p99 blue, the greatest orange.
@@ -35,7 +35,7 @@ pub(super) fn figure(result: &RunResult) -> Option<Figure> {
         return None;
     }
     Some(Figure {
-        id: "chart-course".to_owned(),
+        id: "chart-timeline".to_owned(),
         title: title(result),
         caption: caption(result),
         legend: Vec::new(),
@@ -55,7 +55,7 @@ fn title(result: &RunResult) -> String {
         format!("; the slowest good one took {} ms, in second {}", significant(max_ms), count(second))
     });
     if least > most {
-        return "The course of the run".to_owned();
+        return "The run over time".to_owned();
     }
     let range =
         if rate(least) == rate(most) { rate(most) } else { format!("{} to {}", rate(least), rate(most)) };
@@ -72,7 +72,7 @@ fn caption(result: &RunResult) -> String {
         parts.push("Offered is what was due by the plan.");
     }
     if result.plan.scenario.is_some() && result.plan.replay.is_none() {
-        parts.push("The rate that was asked for is of sessions and not on this chart.");
+        parts.push("The offered rate is one of sessions, and not on this chart.");
     }
     if !result.stages.is_empty() {
         parts.push("Stages are shaded in turn.");
@@ -81,7 +81,7 @@ fn caption(result: &RunResult) -> String {
     parts.join(" ")
 }
 
-/// Seconds that are long enough for a rate: the middle of each, what makes a count of it a rate, and the second itself.
+/// Seconds that are long enough for a rate: the middle of each, the factor from a count to a rate, and the second itself.
 fn seconds(result: &RunResult) -> impl Iterator<Item = (f64, f64, &SecondPoint)> {
     let is_only = result.series.len() == 1;
     let is_long =
@@ -102,7 +102,7 @@ fn rates(result: &RunResult) -> Option<(String, String)> {
         Line::whole(3, "", "answered", of(|point| point.answered)),
         Line::whole(2, "", "good", of(|point| Some(point.done))),
     ];
-    // A line below another that is the same everywhere says nothing but that.
+    // Two equal lines are drawn as one.
     let is_same = lines[2].points().eq(lines[3].points());
     if is_same {
         lines.remove(2);
@@ -116,7 +116,7 @@ fn rates(result: &RunResult) -> Option<(String, String)> {
     let axis =
         |area: Area| Axis::new(Scale::linear(most, area.upwards()), "requests per second", 5, plain_tick);
     seconds(result).next()?;
-    let drawn = drawing(result, &lines, axis, "chart-course-rate", "Requests per second")?;
+    let drawn = drawing(result, &lines, axis, "chart-timeline-rate", "Requests per second")?;
     Some(("Requests per second".to_owned(), drawn))
 }
 
@@ -168,7 +168,7 @@ fn times(
         .filter(|line| line.points().next().is_some())
         .collect();
     let axis = |area: Area| Axis::new(Scale::logarithmic(least, most, area.upwards()), &name, 5, plain_tick);
-    let id = format!("chart-course-{}", clock.to_ascii_lowercase());
+    let id = format!("chart-timeline-{}", clock.to_ascii_lowercase());
     let title = format!("{clock} times");
     Some((title.clone(), drawing(result, &lines, axis, &id, &title)?))
 }
@@ -207,7 +207,7 @@ fn table(result: &RunResult) -> Table {
     let names = ["sent", "answered", "good", "failed"].into_iter();
     let times = ["response p50", "p99", "max", "service p50", "service p99", "service max"];
     let columns = names.chain(times).map(|name| numbers(name, name)).collect();
-    let mut table = Table::new("course", &caption, "from s", columns);
+    let mut table = Table::new("timeline", &caption, "from s", columns);
     for rows in result.series.chunks(each) {
         let sum = |of: fn(&SecondPoint) -> u64| count(rows.iter().map(of).fold(0, u64::saturating_add));
         let answered = rows.iter().map(|point| point.answered).sum::<Option<u64>>();

@@ -1,22 +1,22 @@
-//! The command that makes a run again, from its plan.
+//! The command that repeats a run, from its plan.
 
 use std::time::Duration;
 
 use prony_model::{
     Arrivals, BodyCheck, DriverChoice, End, KernelClock, Load, RetryPlan, RunPlan, Stages, StatusSet, Target,
-    Timeouts, TlsVersions, Version, is_secret_header,
+    Timeouts, TlsVersions, Version, is_secret_header, parse_percent,
 };
 
-/// The command, and what a result does not keep of it.
+/// The command, and what a result does not store of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Again {
+pub struct Rerun {
     /// The words of the command line, the program first.
     pub words: Vec<String>,
     /// What is missing from it, a sentence each.
     pub missing: Vec<String>,
 }
 
-impl Again {
+impl Rerun {
     /// The command as a shell reads it.
     pub fn shell(&self) -> String {
         self.words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
@@ -38,97 +38,97 @@ impl Again {
 }
 
 /// The command for `plan`, with the same seed. Secrets and bodies are not part of it.
-pub fn again(plan: &RunPlan) -> Again {
-    let mut again = Again { words: vec!["prony".to_owned()], missing: Vec::new() };
-    what(&mut again, plan);
-    again.flag("--connections", plan.load.connections().to_string());
-    load(&mut again, plan);
+pub fn rerun(plan: &RunPlan) -> Rerun {
+    let mut rerun = Rerun { words: vec!["prony".to_owned()], missing: Vec::new() };
+    command(&mut rerun, plan);
+    rerun.flag("--connections", plan.load.connections().to_string());
+    load(&mut rerun, plan);
     if plan.threads != 1 {
-        again.flag("--threads", plan.threads.to_string());
+        rerun.flag("--threads", plan.threads.to_string());
     }
-    request(&mut again, plan);
-    reached(&mut again, &plan.target);
-    again.words.extend(plan.sources.iter().flat_map(|source| ["--source".to_owned(), source.to_string()]));
-    waits(&mut again, plan.timeouts);
-    checks(&mut again, plan);
+    request(&mut rerun, plan);
+    route(&mut rerun, &plan.target);
+    rerun.words.extend(plan.sources.iter().flat_map(|source| ["--source".to_owned(), source.to_string()]));
+    self::timeouts(&mut rerun, plan.timeouts);
+    checks(&mut rerun, plan);
     if let Some(retries) = &plan.retries {
-        self::retries(&mut again, retries, plan.timeouts.request);
+        self::retries(&mut rerun, retries, plan.timeouts.request);
     }
     if let Some(trace) = &plan.trace {
-        again.switch("--trace", true);
-        again.flag("--trace-share", format!("{}%", trace.share * 100.0));
+        rerun.switch("--trace", true);
+        rerun.flag("--trace-share", percent(trace.share));
         if let Some(url) = &trace.url {
-            again.flag("--trace-url", url);
+            rerun.flag("--trace-url", url);
         }
     }
     match plan.driver {
         DriverChoice::Auto => {}
-        DriverChoice::Epoll => again.flag("--driver", "epoll"),
-        DriverChoice::IoUring => again.flag("--driver", "io_uring"),
+        DriverChoice::Epoll => rerun.flag("--driver", "epoll"),
+        DriverChoice::IoUring => rerun.flag("--driver", "io_uring"),
     }
     if plan.kernel_clock == KernelClock::Off {
-        again.flag("--kernel-clock", "off");
+        rerun.flag("--kernel-clock", "off");
     }
-    again.flag("--seed", plan.seed.to_string());
-    again
+    rerun.flag("--seed", plan.seed.to_string());
+    rerun
 }
 
 /// The command and what it loads.
-fn what(again: &mut Again, plan: &RunPlan) {
+fn command(rerun: &mut Rerun, plan: &RunPlan) {
     if plan.replay.is_some() {
         let file = plan.recorded.as_ref().map_or("FILE", |recorded| recorded.file.as_str());
-        again.words.extend(["replay".to_owned(), file.to_owned()]);
-        again.flag("--to", &plan.target.url);
-        again.missing("What was chosen from the file is not stored: add --since, --until, --for, --methods and --host as then.");
+        rerun.words.extend(["replay".to_owned(), file.to_owned()]);
+        rerun.flag("--to", &plan.target.url);
+        rerun.missing("What was selected from the file is not stored: add the same --since, --until, --for, --methods and --host.");
         return;
     }
-    again.words.push("run".to_owned());
+    rerun.words.push("run".to_owned());
     match &plan.scenario {
         Some(scenario) => {
-            again.words.push(scenario.name.clone());
-            again.flag("--base", &plan.target.url);
-            again.missing("It needs the file of the scenario.");
+            rerun.words.push(scenario.name.clone());
+            rerun.flag("--base", &plan.target.url);
+            rerun.missing("It needs the file of the scenario.");
         }
-        None => again.words.push(plan.target.url.clone()),
+        None => rerun.words.push(plan.target.url.clone()),
     }
 }
 
-fn load(again: &mut Again, plan: &RunPlan) {
+fn load(rerun: &mut Rerun, plan: &RunPlan) {
     if let Some(replay) = &plan.replay {
         if (replay.speed - 1.0).abs() > f64::EPSILON {
-            again.flag("--speed", replay.speed.to_string());
+            rerun.flag("--speed", replay.speed.to_string());
         }
         return;
     }
     match (plan.load, &plan.recorded) {
-        (_, Some(recorded)) => again.flag("--arrivals-file", &recorded.file),
+        (_, Some(recorded)) => rerun.flag("--arrivals-file", &recorded.file),
         (Load::Closed { .. }, None) => {}
         (Load::Open { rate_per_s, arrivals, .. }, None) => {
             match &plan.stages {
-                Some(stages) => again.flag("--stages", self::stages(stages)),
-                None => again.flag("--rate", rate_per_s.as_per_second().to_string()),
+                Some(stages) => rerun.flag("--stages", self::stages(stages)),
+                None => rerun.flag("--rate", rate_per_s.as_per_second().to_string()),
             }
             match arrivals {
                 Arrivals::Constant | Arrivals::Recorded => {}
-                Arrivals::Poisson => again.flag("--arrivals", "poisson"),
+                Arrivals::Poisson => rerun.flag("--arrivals", "poisson"),
                 Arrivals::Bursty { factor, mean } => {
-                    again.flag("--arrivals", format!("bursty:{factor}x,{}", time(mean)));
+                    rerun.flag("--arrivals", format!("bursty:{factor}x,{}", time(mean)));
                 }
             }
         }
     }
     if plan.stages.is_none() && plan.recorded.is_none() {
         match plan.end {
-            End::Duration(duration) => again.flag("--duration", time(duration)),
-            End::Requests(requests) => again.flag("--requests", requests.to_string()),
+            End::Duration(duration) => rerun.flag("--duration", time(duration)),
+            End::Requests(requests) => rerun.flag("--requests", requests.to_string()),
             End::First { duration, requests } => {
-                again.flag("--duration", time(duration));
-                again.missing.push(format!("It was also to end after {requests} requests."));
+                rerun.flag("--duration", time(duration));
+                rerun.missing.push(format!("It would also have ended after {requests} requests."));
             }
         }
     }
     if plan.recorded.is_none() {
-        again.flag("--warmup", time(plan.warmup));
+        rerun.flag("--warmup", time(plan.warmup));
     }
 }
 
@@ -146,78 +146,78 @@ fn stages(stages: &Stages) -> String {
     each.collect::<Vec<_>>().join(",")
 }
 
-fn request(again: &mut Again, plan: &RunPlan) {
+fn request(rerun: &mut Rerun, plan: &RunPlan) {
     let request = &plan.request;
     let has_body = !request.body.bytes.is_empty();
     if plan.scenario.is_none() {
         if request.method != if has_body { "POST" } else { "GET" } {
-            again.flag("--method", &request.method);
+            rerun.flag("--method", &request.method);
         }
         for (name, value) in &request.headers {
             let is_secret = is_secret_header(name);
-            again.flag("--header", format!("{name}: {}", if is_secret { "[redacted]" } else { value }));
+            rerun.flag("--header", format!("{name}: {}", if is_secret { "[redacted]" } else { value }));
             if is_secret {
-                again.missing.push(format!("The value of {name} is not stored."));
+                rerun.missing.push(format!("The value of {name} is not stored."));
             }
         }
         if has_body {
-            again.flag("--body-file", "BODY");
-            again.missing.push(format!(
+            rerun.flag("--body-file", "BODY");
+            rerun.missing.push(format!(
                 "BODY is a file with the request's body of {} bytes.",
                 request.body.bytes.len()
             ));
         }
         if request.verbatim {
-            again.missing("These were all headers, as of a curl command (--curl).");
+            rerun.missing("These were all headers, as of a curl command (--curl).");
         }
     }
-    again.switch("--no-keepalive", !request.keep_alive);
+    rerun.switch("--no-keepalive", !request.keep_alive);
     match request.version {
-        Version::Http10 => again.switch("--http1.0", true),
+        Version::Http10 => rerun.switch("--http1.0", true),
         Version::Http11 => {}
-        Version::Http2 if plan.target.tls.is_some() => again.switch("--http2", true),
-        Version::Http2 => again.switch("--http2-prior-knowledge", true),
+        Version::Http2 if plan.target.tls.is_some() => rerun.switch("--http2", true),
+        Version::Http2 => rerun.switch("--http2-prior-knowledge", true),
     }
     if request.pipeline > 1 {
-        again.flag(&format!("--{}", request.version.in_flight_setting()), request.pipeline.to_string());
+        rerun.flag(&format!("--{}", request.version.in_flight_setting()), request.pipeline.to_string());
     }
-    again.switch("--events", plan.events);
+    rerun.switch("--events", plan.events);
 }
 
 /// Ways to the server that its URL does not name.
-fn reached(again: &mut Again, target: &Target) {
+fn route(rerun: &mut Rerun, target: &Target) {
     if let Some(path) = &target.unix {
-        again.flag("--unix", path.display().to_string());
+        rerun.flag("--unix", path.display().to_string());
     }
     if !target.connect_to.is_empty() {
         let addresses: Vec<String> = target.connect_to.iter().map(ToString::to_string).collect();
-        again.flag("--connect-to", addresses.join(","));
+        rerun.flag("--connect-to", addresses.join(","));
     }
     if let Some(proxy) = &target.proxy {
-        again.missing.push(format!("It went through the proxy {proxy}."));
+        rerun.missing.push(format!("It went through the proxy {proxy}."));
     }
     let Some(tls) = &target.tls else { return };
     for file in &tls.ca_files {
-        again.flag("--cacert", file.display().to_string());
+        rerun.flag("--cacert", file.display().to_string());
     }
     if let Some(files) = &tls.client_certificate {
-        again.flag("--cert", files.chain.display().to_string());
-        again.flag("--key", files.key.display().to_string());
+        rerun.flag("--cert", files.chain.display().to_string());
+        rerun.flag("--key", files.key.display().to_string());
     }
-    again.switch("--insecure", tls.insecure);
+    rerun.switch("--insecure", tls.insecure);
     if let Some(name) = &tls.server_name {
-        again.flag("--sni", name);
+        rerun.flag("--sni", name);
     }
     match tls.versions {
         TlsVersions::Any => {}
-        TlsVersions::Tls12 => again.flag("--tls", "1.2"),
-        TlsVersions::Tls13 => again.flag("--tls", "1.3"),
+        TlsVersions::Tls12 => rerun.flag("--tls", "1.2"),
+        TlsVersions::Tls13 => rerun.flag("--tls", "1.3"),
     }
-    again.switch("--no-resumption", !tls.resumption);
+    rerun.switch("--no-resumption", !tls.resumption);
 }
 
 /// Timeouts that are not the usual ones.
-fn waits(again: &mut Again, timeouts: Timeouts) {
+fn timeouts(rerun: &mut Rerun, timeouts: Timeouts) {
     let usual = Timeouts::default();
     for (flag, own, usual) in [
         ("--timeout", timeouts.request, usual.request),
@@ -225,43 +225,43 @@ fn waits(again: &mut Again, timeouts: Timeouts) {
         ("--drain", timeouts.drain, usual.drain),
     ] {
         if own != usual {
-            again.flag(flag, time(own));
+            rerun.flag(flag, time(own));
         }
     }
 }
 
-fn checks(again: &mut Again, plan: &RunPlan) {
+fn checks(rerun: &mut Rerun, plan: &RunPlan) {
     let checks = &plan.checks;
     // Those of recorded requests follow from the file.
     if plan.replay.is_some() {
         return;
     }
     if checks.status != StatusSet::default() {
-        again.flag("--expect-status", statuses(&checks.status));
+        rerun.flag("--expect-status", statuses(&checks.status));
     }
     match &checks.body {
         None => {}
-        Some(BodyCheck::Exact(text)) => again.flag("--expect-body", text),
-        Some(BodyCheck::Regex(pattern)) => again.flag("--expect-body-regex", pattern),
+        Some(BodyCheck::Exact(text)) => rerun.flag("--expect-body", text),
+        Some(BodyCheck::Regex(pattern)) => rerun.flag("--expect-body-regex", pattern),
     }
     if checks.same_length {
-        again.flag("--expect-length", "same");
+        rerun.flag("--expect-length", "same");
     }
 }
 
-fn retries(again: &mut Again, retries: &RetryPlan, timeout: Duration) {
+fn retries(rerun: &mut Rerun, retries: &RetryPlan, timeout: Duration) {
     let on = &retries.on;
     let kinds = [("connect", on.connect), ("reset", on.reset), ("timeout", on.timeout)];
     let kinds = kinds.into_iter().filter(|(_, is_on)| *is_on).map(|(name, _)| name.to_owned());
     let statuses = (!on.statuses.0.is_empty()).then(|| statuses(&on.statuses));
-    again.flag("--retries", retries.retries.to_string());
-    again.flag("--retry-on", kinds.chain(statuses).collect::<Vec<_>>().join(","));
-    again.flag("--retry-backoff", format!("{}..{}", time(retries.backoff.first), time(retries.backoff.max)));
+    rerun.flag("--retries", retries.retries.to_string());
+    rerun.flag("--retry-on", kinds.chain(statuses).collect::<Vec<_>>().join(","));
+    rerun.flag("--retry-backoff", format!("{}..{}", time(retries.backoff.first), time(retries.backoff.max)));
     if let Some(budget) = retries.budget {
-        again.flag("--retry-budget", format!("{}%", budget * 100.0));
+        rerun.flag("--retry-budget", percent(budget));
     }
     if retries.attempt_timeout != timeout {
-        again.flag("--attempt-timeout", time(retries.attempt_timeout));
+        rerun.flag("--attempt-timeout", time(retries.attempt_timeout));
     }
 }
 
@@ -278,6 +278,13 @@ fn time(time: Duration) -> String {
         nanos if nanos.is_multiple_of(1_000_000) => format!("{}ms", time.as_millis()),
         _ => format!("{}s", time.as_secs_f64()),
     }
+}
+
+/// A share as flags read it, `7%`: the shortest text that means the same.
+fn percent(share: f64) -> String {
+    let texts = (0..=f64::DIGITS as usize).map(|decimals| format!("{:.decimals$}%", share * 100.0));
+    let is_same = |text: &String| parse_percent(text).is_ok_and(|read| read.total_cmp(&share).is_eq());
+    texts.into_iter().find(is_same).unwrap_or_else(|| format!("{}%", share * 100.0))
 }
 
 /// `word` so that a shell takes it as it is. What can't be seen stands as an escape, which only bash and zsh read.
@@ -312,6 +319,14 @@ mod tests {
         check("it's $(reboot)", r"'it'\''s $(reboot)'");
         check("", "''");
         check("a\nb'", r"$'a\u000ab\''");
+    }
+
+    #[test]
+    fn shares_as_flags_read_them() {
+        let all = [0.01, 0.07, 0.001, 0.29, 1.0, 0.000_123].map(percent);
+        assert_eq!(all, ["1%", "7%", "0.1%", "29%", "100%", "0.0123%"]);
+        let third = 1.0 / 3.0;
+        assert!((parse_percent(&percent(third)).expect("a share") - third).abs() < 1e-15);
     }
 
     #[test]
