@@ -1,8 +1,8 @@
 //! One run: the plan of its cell with everything filled in, measured, as it is stored.
 
 use prony_model::{
-    ExecPlan, Finding, FindingCode, FleetResult, RunResult, Severity, TlsChoices, Verdict, capacity_to_json,
-    exec_to_json, fleet_to_json, plain_spelling, probe_to_json, to_json,
+    CapacityResult, ExecPlan, ExecResult, Finding, FindingCode, FleetResult, RunResult, Severity, TlsChoices,
+    Verdict, capacity_to_json, exec_to_json, fleet_to_json, plain_spelling, probe_to_json, to_json,
 };
 
 use super::{StudyEvent, Watch, search};
@@ -26,7 +26,8 @@ pub(super) struct Measured {
     pub(super) spoils_target: bool,
 }
 
-/// Runs `load` with `values` for its placeholders, and `tls` to reach an https target. `name` is the cell's. An error is in words for people.
+/// Runs `load` with `values` for its placeholders, and `tls` to reach an https target. `name` is the cell's. An error is in
+/// words for people.
 pub(super) fn measure(
     load: &CellLoad,
     name: &str,
@@ -72,31 +73,14 @@ pub(super) fn measure(
             let plan = filled(plan, values, seed);
             let mut on_event = |event: &_| sink(StudyEvent::Exec(event));
             let result = runner.exec(&plan, &mut on_event).map_err(|error| error.to_string())?;
-            Ok(Measured {
-                text: exec_to_json(&result),
-                verdict: Some(result.verdict),
-                doubts: doubts(&result.findings),
-                retry_because: passing_causes(&result.findings),
-                interrupted: result.timing.interrupted,
-                ..Measured::default()
-            })
+            Ok(of_exec(&result))
         }
         CellLoad::Capacity { url, options, calibration, search: asked } => {
             let target = url_of(name, &url.filled(values), tls)?;
             let plan = options.plan(target, seed).map_err(|error| error.to_string())?;
             let live = asked.search(plan, plain_spelling).map_err(|problem| problem.to_string())?;
             let result = search::search(&live, *calibration, watch)?;
-            let is_gone = |finding: &Finding| finding.code == FindingCode::NotRecovered;
-            Ok(Measured {
-                text: capacity_to_json(&result),
-                verdict: Some(result.verdict),
-                doubts: doubts(&result.findings),
-                interrupted: result.interrupted,
-                is_kept_in_part: !result.trials.is_empty(),
-                spoils_target: result.findings.iter().any(is_gone),
-                // A search makes its void trials again itself.
-                retry_because: Vec::new(),
-            })
+            Ok(of_search(&result))
         }
     }
 }
@@ -109,6 +93,32 @@ fn of_run(result: &RunResult) -> Measured {
         doubts: doubts(&result.findings),
         retry_because: passing_causes(&result.findings),
         interrupted: result.timing.interrupted,
+        ..Measured::default()
+    }
+}
+
+/// What is known of a series of commands.
+fn of_exec(result: &ExecResult) -> Measured {
+    Measured {
+        text: exec_to_json(result),
+        verdict: Some(result.verdict),
+        doubts: doubts(&result.findings),
+        retry_because: passing_causes(&result.findings),
+        interrupted: result.timing.interrupted,
+        ..Measured::default()
+    }
+}
+
+/// What is known of a search. It has repeated its void trials itself: there is nothing to retry.
+fn of_search(result: &CapacityResult) -> Measured {
+    let is_gone = |finding: &Finding| finding.code == FindingCode::NotRecovered;
+    Measured {
+        text: capacity_to_json(result),
+        verdict: Some(result.verdict),
+        doubts: doubts(&result.findings),
+        interrupted: result.interrupted,
+        is_kept_in_part: !result.trials.is_empty(),
+        spoils_target: result.findings.iter().any(is_gone),
         ..Measured::default()
     }
 }
