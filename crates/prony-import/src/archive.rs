@@ -90,7 +90,7 @@ where
     }
 }
 
-/// An object, of which one member is read.
+/// Reads one member of an object.
 struct Member<S> {
     name: &'static str,
     of: S,

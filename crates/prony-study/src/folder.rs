@@ -237,7 +237,7 @@ impl Folder {
         self.write(&attempt_file(RETRIED, step, attempt), text)
     }
 
-    /// Keeps what an attempt at `step` found that came to no result.
+    /// Keeps what an attempt at `step` found before it was stopped.
     pub fn store_partial(&self, step: &Step, text: &str) -> Result<(), FolderError> {
         let attempt = (partial_files(&self.path, step).len() + 1).min(PARTIAL_MAX);
         self.write(&attempt_file(PARTIAL, step, attempt), text)
@@ -365,7 +365,7 @@ pub(crate) fn retried_files(path: &Path, step: &Step) -> Vec<String> {
     files.take_while(|file| path.join(file).exists()).collect()
 }
 
-/// What was found of `step` in the folder `path` by searches that came to no result, in the order of time.
+/// What searches of `step` in the folder `path` found before they were stopped, in the order of time.
 pub(crate) fn partial_files(path: &Path, step: &Step) -> Vec<String> {
     let files = (1..=PARTIAL_MAX).map(|attempt| attempt_file(PARTIAL, step, attempt));
     files.take_while(|file| path.join(file).exists()).collect()

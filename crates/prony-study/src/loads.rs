@@ -1,4 +1,4 @@
-//! What a search for a capacity and an overload share: loads on a server, one after the other, a look at it before any of
+//! What a search for a capacity and an overload share: loads on a server, one after the other, single requests before any of
 //! them, and the wait until it answers as before.
 
 use std::time::Duration;
@@ -68,7 +68,7 @@ pub enum Cause {
     Lost,
     /// No agent is left, or none can be reached.
     Agents,
-    /// It was ended by hand.
+    /// The user ended it.
     Interrupt,
 }
 
@@ -97,11 +97,11 @@ pub(crate) struct Alone {
 pub(crate) enum Drained {
     /// After this long.
     After(Duration),
-    /// Not for as long as it was waited for.
+    /// Not within the limit.
     Never,
-    /// Nobody is left who could look.
-    Unseen(String),
-    /// The wait was stopped by hand.
+    /// Unknown, for this reason: no agent is left to send requests.
+    Unknown(String),
+    /// The user ended the wait.
     Interrupted,
 }
 
@@ -133,7 +133,7 @@ pub(crate) fn refuse_without_success<E>(result: &RunResult) -> Result<(), LoadEr
     )))
 }
 
-/// Waits until single requests take as long as before any load: since when they do is when those were sent.
+/// Waits until single requests take as long as before any load. The time is that at which the first such ones were sent.
 pub(crate) fn wait_until_drained<R: LoadRunner>(
     plan: &RunPlan,
     alone_ms: Option<f64>,
@@ -159,7 +159,7 @@ pub(crate) fn wait_until_drained<R: LoadRunner>(
             }
             Err(error) => match R::cause(&error) {
                 Cause::Interrupt => return Drained::Interrupted,
-                Cause::Agents => return Drained::Unseen(R::describe(&error)),
+                Cause::Agents => return Drained::Unknown(R::describe(&error)),
                 Cause::Server | Cause::Share | Cause::Lost => {}
             },
         }

@@ -116,7 +116,7 @@ impl Recorder {
         self.stages = Some(record);
     }
 
-    /// Requests have traces, of which the slowest are kept.
+    /// Requests have traces: the slowest are kept.
     pub(crate) fn by_traces(&mut self, record: Option<Box<TraceRecord>>) {
         self.traces = record;
     }

@@ -20,7 +20,7 @@ pub(crate) struct Series {
     parts: Parts,
     /// The same of service times, where the run is a share: those of all agents are evaluated together.
     services: Option<Parts>,
-    /// Service times of the slice at hand.
+    /// Service times of the current slice.
     good_services: Histogram,
     /// Finished seconds.
     pub seconds: Vec<SecondPoint>,

@@ -30,9 +30,9 @@ fn of_figure(threshold: &Threshold, record: &CellRecord) -> EvaluatedThreshold {
         samples: figure.samples,
         ..Reading::default()
     });
-    let outcome = if reading.value.is_none() && is_missed_all_the_same(threshold, record) {
+    let outcome = if reading.value.is_none() && is_missed_without_value(threshold, record) {
         (ThresholdOutcome::Missed, None)
-    } else if reading.value.is_none() && is_met_all_the_same(threshold, record) {
+    } else if reading.value.is_none() && is_met_without_value(threshold, record) {
         (ThresholdOutcome::Met, None)
     } else {
         let (outcome, _) = threshold.of_reading(&reading);
@@ -42,9 +42,9 @@ fn of_figure(threshold: &Threshold, record: &CellRecord) -> EvaluatedThreshold {
     threshold.evaluated(&reading, None, outcome)
 }
 
-/// Without a number nothing is met. It is missed all the same where most runs are known to be beyond what is good, and
-/// where requests did fail in runs that are invalid.
-fn is_missed_all_the_same(threshold: &Threshold, record: &CellRecord) -> bool {
+/// Without a value a threshold is missed where most runs are known to miss it, and where requests did fail in runs that are
+/// invalid.
+fn is_missed_without_value(threshold: &Threshold, record: &CellRecord) -> bool {
     let is_missed = |reading: &Reading| threshold.of_reading(reading).0 == ThresholdOutcome::Missed;
     let readings = record.readings(threshold.figure);
     let missed = readings.iter().filter(|reading| is_missed(reading)).count();
@@ -53,9 +53,8 @@ fn is_missed_all_the_same(threshold: &Threshold, record: &CellRecord) -> bool {
     2 * missed > readings.len() || failed
 }
 
-/// Without a number it is met all the same where every run is known to be within what is good: its server carried at
-/// least as much.
-fn is_met_all_the_same(threshold: &Threshold, record: &CellRecord) -> bool {
+/// Without a value a threshold is met where every run is known to meet it: its server carried at least as much.
+fn is_met_without_value(threshold: &Threshold, record: &CellRecord) -> bool {
     let readings = record.readings(threshold.figure);
     let mut outcomes = readings.iter().map(|reading| threshold.of_reading(reading).0);
     !readings.is_empty() && outcomes.all(|outcome| outcome == ThresholdOutcome::Met)

@@ -40,7 +40,7 @@ fn retried(folder: &Path, step: &Step) -> Result<Vec<RetriedRun>, AggregateError
     Ok(attempts)
 }
 
-/// Searches of `step` that came to no result; none once it has one.
+/// Searches of `step` that were stopped; none once it has a result.
 fn partial(folder: &Path, step: &Step) -> Result<Vec<StudySearch>, AggregateError> {
     let mut searches = Vec::new();
     if folder.join(&step.file).exists() {

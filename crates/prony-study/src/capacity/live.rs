@@ -1,4 +1,4 @@
-//! A search on a server: a look at it without load, then trial after trial, and after each load that it did not carry a wait
+//! A search on a server: a pilot, then trial after trial, and after each load that it did not carry a wait
 //! until it answers as before.
 
 use std::time::Duration;
@@ -58,7 +58,7 @@ pub struct LiveCapacity {
     pub time: Duration,
 }
 
-/// What a search needs beside its loads: somebody who follows it.
+/// What a search needs beside its loads: an observer of its trials.
 pub trait TrialRunner: LoadRunner {
     /// A trial begins.
     fn begins(&mut self, plan: &TrialPlan);
@@ -66,7 +66,7 @@ pub trait TrialRunner: LoadRunner {
     fn ended(&mut self, trial: &CapacityTrial);
 }
 
-/// What the look without load showed.
+/// What the server does before any trial.
 pub(super) struct Pilot {
     pub(super) result: RunResult,
     /// One request alone, milliseconds: the median.
@@ -77,7 +77,7 @@ pub(super) struct Pilot {
     pub(super) rate_per_s: f64,
 }
 
-/// Looks at the server of `plan` without load; `None` where that was interrupted.
+/// Sends single requests to the server of `plan`, then a short load by a few connections; `None` where that was interrupted.
 pub(super) fn pilot<R: TrialRunner>(
     plan: &RunPlan,
     runner: &mut R,
@@ -361,7 +361,7 @@ impl Searching<'_> {
         match wait_until_drained(&self.live.plan, self.alone_ms, runner) {
             Drained::After(after) => Some(after.as_secs_f64()),
             Drained::Never => None,
-            Drained::Unseen(why) => {
+            Drained::Unknown(why) => {
                 self.stop(why);
                 None
             }
@@ -377,7 +377,7 @@ impl Searching<'_> {
         self.search.end();
     }
 
-    /// Nobody is left who could put a load on the server.
+    /// No agent is left to load the server.
     fn stop(&mut self, why: String) {
         self.notes.push(no_more(self.trials.len(), &why));
         self.stopped = Some(why);

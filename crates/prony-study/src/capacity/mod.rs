@@ -1,7 +1,8 @@
 //! How much a server carries.
 //!
-//! Reading order: `options` (what is asked for), `search` (which load to try next; pure), `trial` (what came of one, by its result; pure), `outcome` and
-//! `findings` (what a search is worth; pure), `live` (a search on a server), `users` (the rate of more and more users).
+//! Reading order: `options` (what is asked for), `search` (which load to try next; pure), `trial` (whether one passed, by its
+//! result; pure), `outcome` and `findings` (what a search is worth; pure), `live` (a search on a server), `users` (the rate of
+//! more and more users).
 
 mod findings;
 mod live;

@@ -1,9 +1,8 @@
 //! Two servers, block by block or run by run: how they differ.
 //!
 //! Reading order: `live` (two servers now; `pairs` measures them, `doubt` finds what speaks against it), `stored` (runs
-//! of two servers), `searches` (for the
-//! capacities of two servers), `studies` (cells of two studies); and what all of them use: `block`, `evaluate`, `findings`,
-//! `requests`. `fail_if` is what must not be true of the outcome.
+//! of two servers), `searches` (for the capacities of two servers), `studies` (cells of two studies); and what all of them
+//! use: `block`, `evaluate`, `findings`, `requests`. `fail_if` is what must not be true of the outcome.
 
 mod block;
 mod doubt;

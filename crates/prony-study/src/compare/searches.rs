@@ -1,5 +1,5 @@
-//! Capacities against each other: by whether their bounds are apart. Searches were not made in turn, and each has bounds
-//! that hold its own capacity; that bounds overlap does not show that two capacities are equal.
+//! Capacities compared by whether their bounds are apart. Searches were not made in turn, and each has bounds that hold its
+//! own capacity; that bounds overlap does not show that two capacities are equal.
 
 use std::collections::BTreeMap;
 
@@ -20,8 +20,8 @@ pub struct StoredSearch {
     pub result: CapacityResult,
 }
 
-/// Compares the searches of A with those of B, of which there is one at least. Those that were not for the same are
-/// refused, or compared without a verdict by force.
+/// Compares the searches of A with those of B, at least one on each side. Searches with other settings are refused, or by
+/// force compared without a verdict.
 pub fn compare_searches(
     [a, b]: [Vec<StoredSearch>; 2],
     asked: &StoredQuestion,
@@ -105,7 +105,7 @@ pub(crate) fn compare_bounds(a: &[CapacityBounds], b: &[CapacityBounds], margin:
     }
 }
 
-/// Everything that makes these searches ones for different things, each once.
+/// All settings that differ from those of the first search, each once.
 fn differences(a: &[StoredSearch], b: &[StoredSearch]) -> Vec<String> {
     let reference = &a[0];
     let one = &reference.result;
@@ -188,7 +188,7 @@ mod tests {
         assert!((interval.low - (45.0 / 110.0 - 1.0)).abs() < 1e-12, "{interval:?}");
         assert!((interval.high - (55.0 / 90.0 - 1.0)).abs() < 1e-12, "{interval:?}");
         assert!((compared.change.expect("both are known") + 0.5).abs() < 1e-12);
-        // One search that went astray takes the certainty from all.
+        // One search with other bounds makes the difference uncertain.
         let wide = compare_bounds(&[between(90.0, 110.0)], &[between(45.0, 55.0), between(90.0, 95.0)], 0.02);
         assert_eq!((wide.outcome, wide.pairs), (ComparisonOutcome::NoDifferenceSeen, 1));
     }

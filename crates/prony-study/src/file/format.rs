@@ -79,7 +79,7 @@ pub(super) fn of_run(path: &str, plan: &RunPlan) -> String {
         words.push(format!("up to {} on {}", plural_retries(retries.retries), retries.on));
     }
     if let Some(trace) = &plan.trace {
-        words.push(format!("{} of the requests traced", prony_model::words::percent(trace.share)));
+        words.push(format!("{} of the requests traced", percent(trace.share)));
     }
     if plan.threads > 1 {
         words.push(plural(u64::from(plan.threads), "thread"));

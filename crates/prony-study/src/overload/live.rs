@@ -1,4 +1,4 @@
-//! Overloads of a server: a look at it without load, then a run for each kind of clients, with a wait in between until it
+//! Overloads of a server: single requests without load, then a run for each kind of clients, with a wait in between until it
 //! answers as before.
 
 use std::time::Duration;
@@ -215,8 +215,8 @@ impl Loading<'_> {
                     run.drained_after_s = Some(waited.as_secs_f64());
                     goes_on = true;
                 }
-                Drained::Unseen(why) => {
-                    self.notes.push(format!("whether the server is back was not looked at: {why}"));
+                Drained::Unknown(why) => {
+                    self.notes.push(format!("whether the server is back could not be checked: {why}"));
                 }
                 Drained::Never => self.findings.push(not_drained(plan.retries.as_ref(), is_last)),
                 Drained::Interrupted => self.interrupted = true,

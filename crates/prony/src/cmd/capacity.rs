@@ -27,7 +27,7 @@ pub(crate) fn capacity(args: &CapacityArgs) -> Result<Exit, CliError> {
     };
     loader.status.write("");
     if let Err(LoadError::Asked(_) | LoadError::Target(_)) = &searched {
-        // There were looks, and no trial.
+        // The agents' results are of the pilot alone: they need not be kept.
         loader.reported();
     }
     let mut result = searched.map_err(cli_error)?;

@@ -14,8 +14,8 @@ use crate::fleet::{Fleet, ended, started};
 use crate::server::Server;
 
 /// Requests before the first trial at most: twenty one at a time, and what 200 a second make of a second and a half.
-const LOOK_MAX: f64 = 20.0 + 308.0;
-/// Looks after a trial that was not carried: five requests each, for 30 s at most.
+const PILOT_MAX: f64 = 20.0 + 308.0;
+/// Single requests after a failed trial: five at a time, for 30 s at most.
 const DRAINED_MAX: f64 = 5.0 * 30.0;
 
 /// Four workers of 20 ms: 200 a second.
@@ -55,7 +55,7 @@ fn two_agents_put_each_trial_on_the_server_once() {
     assert_eq!(result.agents, ["a", "b"]);
     assert!(searched.out.contains("2 agents (a, b)"), "{}", searched.out);
     assert!(!result.trials.is_empty(), "{searched:?}");
-    let (mut least, mut most) = (0.0, LOOK_MAX);
+    let (mut least, mut most) = (0.0, PILOT_MAX);
     for trial in &result.trials {
         assert_eq!(trial.agents, ["a", "b"], "{trial:?}");
         // The shares are those of one schedule: together they have its requests.

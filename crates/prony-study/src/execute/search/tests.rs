@@ -105,7 +105,7 @@ fn a_search_is_a_run_of_a_study() {
 #[test]
 fn what_a_stopped_search_found_is_kept_and_the_search_made_again() {
     let place = Place::new("search-stopped");
-    // A look at the server is two runs; the third trial is the one that is stopped.
+    // The pilot is two runs; the third trial is the one that is stopped.
     let (executed, trials, result) = conducted(&place, 5, Begin::New);
     assert_eq!(executed, Executed { finished: 0, failed: 0, interrupted: true });
     assert_eq!((trials, place.files("runs").len(), place.files("partial").len()), (2, 0, 1));

@@ -21,9 +21,9 @@ pub(super) struct Agents {
 }
 
 impl Agents {
-    /// Looks for `agents`, who must be able to share `plan`.
+    /// Finds `agents`, which must be able to share `plan`.
     pub(super) fn find(args: &LeadArgs, agents: RunAgents, plan: &RunPlan) -> Result<Self, CliError> {
-        // What can't be split is wrong before anybody is looked for.
+        // What can't be split is refused before agents are searched for.
         shares(plan, &agents.load)?;
         let mut leader = Leader::connect(args, "prony")?;
         leader.find(&[&agents])?;
@@ -91,7 +91,7 @@ impl Agents {
     }
 }
 
-/// Whether loads that agents began came to nothing on each of them: the server does not answer.
+/// Whether the load failed on each agent: the server does not answer.
 fn is_of_server(agents: &[FleetAgent]) -> bool {
     let failed = |agent: &FleetAgent| {
         agent.absence.as_ref().is_some_and(|absence| absence.kind == AbsenceKind::Failed)
