@@ -135,21 +135,26 @@ impl<F: FnMut(&str) -> Result<u16, String>> Runner for Scripted<F> {
         let request = format!("{} {}", plan.request.method, plan.target.url);
         let status = (self.script)(&request).map_err(RunnerError);
         self.requests.push(request);
-        let response = ProbedResponse { status: status?, ..ProbedResponse::default() };
-        Ok(ProbeResult {
-            format: PROBE_FORMAT.to_owned(),
-            version: PROBE_VERSION,
-            plan: plan.clone(),
-            started_at: self.requests.len().to_string(),
-            interrupted: false,
-            requests: vec![ProbedRequest { response: Some(response), ..ProbedRequest::default() }],
-            later: None,
-            environment: Environment::default(),
-        })
+        Ok(ProbeResult { started_at: self.requests.len().to_string(), ..answered(plan, status?) })
     }
 
     fn exec(&mut self, _: &ExecPlan, _: &mut dyn FnMut(&ExecEvent)) -> Result<ExecResult, RunnerError> {
         unreachable!("no cell of these tests is a command")
+    }
+}
+
+/// A probe by `plan` that was answered with `status`.
+pub(crate) fn answered(plan: &ProbePlan, status: u16) -> ProbeResult {
+    let response = ProbedResponse { status, ..ProbedResponse::default() };
+    ProbeResult {
+        format: PROBE_FORMAT.to_owned(),
+        version: PROBE_VERSION,
+        plan: plan.clone(),
+        started_at: String::new(),
+        interrupted: false,
+        requests: vec![ProbedRequest { response: Some(response), ..ProbedRequest::default() }],
+        later: None,
+        environment: Environment::default(),
     }
 }
 

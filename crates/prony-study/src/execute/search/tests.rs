@@ -3,14 +3,13 @@
 use std::path::Path;
 
 use prony_model::{
-    CapacityOutcome, ExecEvent, ExecPlan, ExecResult, FleetResult, PROBE_FORMAT, PROBE_VERSION, ProbePlan,
-    ProbeResult, ProbedRequest, ProbedResponse, RunAgents, RunEvent, RunPlan, RunResult, StudyMetric,
-    StudyResult, ThresholdOutcome,
+    CapacityOutcome, ExecEvent, ExecPlan, ExecResult, FleetResult, ProbePlan, ProbeResult, RunAgents,
+    RunEvent, RunPlan, RunResult, StudyMetric, StudyResult, ThresholdOutcome,
 };
 
 use crate::capacity::Rig;
 use crate::file::Overrides;
-use crate::fixture::Place;
+use crate::fixture::{Place, answered};
 use crate::loads::LoadRunner as _;
 use crate::{
     Begin, Confinement, Executed, Folder, Runner, RunnerError, Schedule, Study, StudyEvent, aggregate_folder,
@@ -40,17 +39,7 @@ impl Runner for Simulated {
     }
 
     fn probe(&mut self, plan: &ProbePlan) -> Result<ProbeResult, RunnerError> {
-        let response = ProbedResponse { status: 200, ..ProbedResponse::default() };
-        Ok(ProbeResult {
-            format: PROBE_FORMAT.to_owned(),
-            version: PROBE_VERSION,
-            plan: plan.clone(),
-            started_at: String::new(),
-            interrupted: false,
-            requests: vec![ProbedRequest { response: Some(response), ..ProbedRequest::default() }],
-            later: None,
-            environment: prony_model::Environment::default(),
-        })
+        Ok(answered(plan, 200))
     }
 
     fn exec(&mut self, _: &ExecPlan, _: &mut dyn FnMut(&ExecEvent)) -> Result<ExecResult, RunnerError> {
