@@ -39,6 +39,7 @@ mod result;
 mod retries;
 mod scenario;
 mod server;
+mod slowest;
 mod source;
 mod stage_result;
 mod status;
@@ -131,6 +132,7 @@ pub use server::{
     CgroupUse, CounterUse, Dependant, ListenerUse, MemoryGrowth, ProcessesUse, ServerFigure, ServerFoundBy,
     ServerHint, ServerObservation, ServerProcess, ServerSampling, ServerSection, ServerThread, ServerUse,
 };
+pub use slowest::{RequestConnection, RequestPhases, SlowRequest};
 pub use source::{SourceError, source_addresses};
 pub use stage_result::StageResult;
 pub use status::status_name;
@@ -148,6 +150,6 @@ pub use threshold::{
 };
 pub use tls::{ClientCertificate, Handshakes, ServerCertificate, TlsOptions, TlsUse, TlsVersions};
 pub use tls_choices::{TlsChoices, TlsChoicesError};
-pub use trace::{TRACEPARENT, TraceError, TraceOptions, TracePlan, TracedRequest, Traces, is_traceparent};
+pub use trace::{TRACEPARENT, TraceError, TraceOptions, TracePlan, Traces, is_traceparent};
 pub use traffic::{Traffic, TrafficPart};
 pub use units::{Rate, parse_bytes, parse_count, parse_count_u32, parse_duration, parse_percent};

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     CleanParts, Environment, ErrorKind, EvaluatedThreshold, EventStreams, Finding, HistogramData, Histograms,
     Http2Use, Latencies, LatencySummary, Limiter, ReplayResult, RetryUse, RunPlan, ScenarioResult, ServerUse,
-    SoloRequests, StageResult, TlsUse, Traces, Traffic, Verdict,
+    SlowRequest, SoloRequests, StageResult, TlsUse, Traces, Traffic, Verdict,
 };
 
 /// One run, whole: enough to print any report of it again and to evaluate it.
@@ -57,6 +57,10 @@ pub struct RunResult {
     /// What came of retries, where the plan asks for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retries: Option<RetryUse>,
+    /// The slowest requests of the measured part, by response time, the slowest first: [`SlowRequest::LISTED_MAX`] at most,
+    /// whatever came of them; absent in results of older versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slowest: Vec<SlowRequest>,
     /// The slowest requests that the server was asked to trace, where the plan asks for that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traces: Option<Traces>,

@@ -43,6 +43,7 @@ mod replay;
 mod rerun;
 mod retries;
 mod scenario;
+mod slowest;
 mod stages;
 pub mod schedule;
 pub mod series;

@@ -6,7 +6,10 @@ use prony_model::{EvaluatedThreshold, Finding, RunResult};
 
 use crate::clean::clean;
 use crate::latency::{KernelRows, Table, headings, table};
-use crate::{facts, failures, record, replay, retries, scenario, server, stages, threshold, tls, traces};
+use crate::number::plural;
+use crate::{
+    facts, failures, record, replay, retries, scenario, server, slowest, stages, threshold, tls, traces,
+};
 
 /// The report of one run.
 pub fn run(result: &RunResult) -> String {
@@ -71,6 +74,7 @@ pub fn run(result: &RunResult) -> String {
     }
     text.push_str(&stages(result));
     text.push_str(&steps(result));
+    text.push_str(&slowest(result));
     text.push_str(&traces(result));
     if !others.is_empty() {
         text.push('\n');
@@ -116,6 +120,31 @@ fn steps(result: &RunResult) -> String {
     for note in &table.notes {
         let _ = write!(text, "\n{}\n", escaped(note));
     }
+    text
+}
+
+/// The slowest requests, folded.
+fn slowest(result: &RunResult) -> String {
+    let (rows, unit) = slowest::rows(result);
+    if rows.is_empty() {
+        return String::new();
+    }
+    let summary =
+        format!("The {} by response time; times in {unit}", plural(rows.len() as u64, "slowest request"));
+    let mut text =
+        format!("\n<details><summary>{summary}</summary>\n\n| {} | |\n", slowest::HEADINGS.join(" | "));
+    let _ = writeln!(text, "|{}:--|:--|", "--:|".repeat(slowest::HEADINGS.len() - 1));
+    for row in rows {
+        let mut notes: Vec<String> = row.notes.iter().map(|note| escaped(note)).collect();
+        if let Some(trace) = row.trace {
+            let trace = escaped(&trace);
+            // The URL was checked to have nothing that ends a link early.
+            notes.push(row.link.map_or_else(|| format!("`{trace}`"), |link| format!("[{trace}](<{link}>)")));
+        }
+        let cells = row.cells.map(|cell| escaped(&cell));
+        let _ = writeln!(text, "| {} | {} |", cells.join(" | "), notes.join(", "));
+    }
+    text.push_str("\n</details>\n");
     text
 }
 

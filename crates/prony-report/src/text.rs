@@ -6,7 +6,9 @@ use crate::bars::{bars, drawn};
 use crate::latency::{KernelRows, Table, Unit, headings, table};
 use crate::number::count;
 use crate::page::{Colour, Page};
-use crate::{Style, facts, failures, replay, retries, scenario, server, stages, threshold, tls, traces};
+use crate::{
+    Style, facts, failures, replay, retries, scenario, server, slowest, stages, threshold, tls, traces,
+};
 
 /// Columns of a row's name in the latency table: as wide as the label column.
 const NAME: usize = 10;
@@ -41,9 +43,18 @@ pub fn run(result: &RunResult, style: &Style) -> String {
         distribution(&mut page, result);
         page.gap();
     }
+    slowest(&mut page, result);
     traces(&mut page, result);
     labelled(&mut page, others);
     page.finish()
+}
+
+/// The first few of the slowest requests.
+fn slowest(page: &mut Page, result: &RunResult) {
+    for (index, line) in slowest::brief(result).iter().enumerate() {
+        page.labelled(if index == 0 { "slowest" } else { "" }, None, line);
+    }
+    page.gap();
 }
 
 /// The slowest traced requests, over the whole width.

@@ -1,9 +1,10 @@
 //! The slowest requests that the server was asked to trace, with the ids by which its tracing system finds them.
 
-use prony_model::{RunPlan, RunResult, TracedRequest};
+use prony_model::{RunPlan, RunResult, SlowRequest};
 
 use crate::latency::Unit;
 use crate::number::{count, plural, rough_percent};
+use crate::slowest;
 
 /// What each row has, beside the name of its request.
 pub(crate) const HEADINGS: [&str; 5] = ["response", "service", "status", "sent (UTC)", "trace"];
@@ -45,23 +46,18 @@ pub(crate) fn rows(result: &RunResult) -> (Vec<TraceRow>, &'static str) {
     (requests.map(|request| row(&result.plan, request, unit)).collect(), unit.name)
 }
 
-fn row(plan: &RunPlan, request: &TracedRequest, unit: Unit) -> TraceRow {
-    // Times of what was still outstanding are lower bounds.
-    let bound = if request.outcome == TracedRequest::UNFINISHED { ">" } else { "" };
+fn row(plan: &RunPlan, request: &SlowRequest, unit: Unit) -> TraceRow {
+    let bound = slowest::bound(request);
     let time = |ms: f64| format!("{bound}{}", unit.cell(ms));
     // The day is that of the run.
     let clock = request.sent_at.split_once('T').map_or(&*request.sent_at, |(_, clock)| clock);
     let cells = [
         time(request.response_ms),
         time(request.service_ms),
-        request.status.map_or_else(|| request.outcome.clone(), |status| status.to_string()),
+        slowest::status(request),
         clock.trim_end_matches('Z').to_owned(),
-        request.trace_id.clone(),
+        request.trace_id.clone().unwrap_or_default(),
     ];
-    let mut notes: Vec<String> = request.step.iter().map(|step| format!("step {step}")).collect();
-    if request.attempts > 1 {
-        notes.push(format!("sent {} times", request.attempts));
-    }
-    let link = plan.trace.as_ref().and_then(|trace| trace.link(&request.trace_id));
-    TraceRow { cells, notes, link }
+    let link = plan.trace.as_ref().zip(request.trace_id.as_ref()).and_then(|(trace, id)| trace.link(id));
+    TraceRow { cells, notes: slowest::notes(request), link }
 }

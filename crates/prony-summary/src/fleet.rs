@@ -14,6 +14,7 @@ mod rate;
 mod scenario;
 mod series;
 mod server;
+mod slowest;
 mod stages;
 mod start;
 mod sums;

@@ -39,11 +39,13 @@ pub(crate) struct Connection {
     pub waiting: Nanos,
     /// When the first byte of the current answer was seen; 0 before.
     pub first_byte: Nanos,
-    /// How long it took to open, until its first request has ended; 0 afterwards. While securing: how long TCP took.
+    /// How long it took to open. While securing: how long TCP took.
     pub took: Nanos,
+    /// What TLS took of that.
+    pub tls: Nanos,
     /// Requests that have ended, modulo 2^32: the number of the oldest one in flight.
     ended: u32,
-    /// Its local port, where single samples are kept; else 0.
+    /// Its local port; 0 if it has none.
     pub port: u16,
 }
 
@@ -58,7 +60,7 @@ pub(crate) struct Flight {
     pub sent: Nanos,
     /// When its last byte left the kernel; 0 if the kernel was not asked, and [`STAMP_PENDING`] until it answers.
     pub departed: Nanos,
-    /// Its trace.
+    /// Its trace and what else is known of it.
     pub trace: Trace,
 }
 
@@ -91,6 +93,7 @@ impl Connection {
             waiting: 0,
             first_byte: 0,
             took: 0,
+            tls: 0,
             ended: 0,
             port: 0,
         }
@@ -105,6 +108,7 @@ impl Connection {
         self.depth = 0;
         self.first_byte = 0;
         self.took = 0;
+        self.tls = 0;
         self.ended = 0;
         self.port = 0;
     }
@@ -113,6 +117,7 @@ impl Connection {
     /// no time of the server's.
     #[inline]
     pub(crate) fn ended(&mut self, flight: Flight, done: Nanos) -> Sample {
+        let is_first = flight.trace.is_first_on_connection();
         Sample {
             intended: flight.intended,
             ready: flight.ready,
@@ -122,8 +127,10 @@ impl Connection {
             arrived: 0,
             first_byte: std::mem::take(&mut self.first_byte),
             done,
-            connect: std::mem::take(&mut self.took),
+            connect: if is_first { self.took } else { 0 },
+            tls: if is_first { self.tls } else { 0 },
             port: self.port,
+            is_unsent: false,
             trace: flight.trace,
         }
     }
@@ -309,13 +316,18 @@ mod tests {
     #[test]
     fn a_request_that_was_only_queued_took_no_time_of_the_server() {
         let check = |sent: Nanos, expected: Nanos| {
-            let mut connection = Connection { took: 5, first_byte: 80, ..Connection::new() };
-            let flight = Flight { intended: 10, ready: 20, sent, ..Flight::default() };
-            let sample = connection.ended(flight, 90);
+            let mut connection = Connection { took: 5, tls: 3, first_byte: 80, ..Connection::new() };
+            let next = Flight { intended: 10, ready: 20, sent, ..Flight::default() };
+            let first = Flight { trace: Trace::NONE.on_connection(true), ..next };
+            let sample = connection.ended(first, 90);
             assert_eq!((sample.intended, sample.ready, sample.sent, sample.done), (10, 20, expected, 90));
-            assert_eq!((sample.first_byte, sample.connect), (80, 5));
-            let next = connection.ended(flight, 95);
-            assert_eq!((next.first_byte, next.connect), (0, 0), "both are of the first one only");
+            assert_eq!((sample.first_byte, sample.connect, sample.tls), (80, 5, 3));
+            let next = connection.ended(next, 95);
+            assert_eq!(
+                (next.first_byte, next.connect, next.tls),
+                (0, 0, 0),
+                "they are of the first one only"
+            );
         };
         check(30, 30);
         check(0, 90);

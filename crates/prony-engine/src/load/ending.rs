@@ -57,8 +57,10 @@ impl Worker {
         let now = clock::now();
         if let Some(http2) = self.layer.as_mut().and_then(|layer| layer.http2.as_mut()) {
             for slot in 0..self.plan.slots {
-                for (_, flight) in http2.flights.of(slot) {
-                    self.recorder.unfinished(&flight.flight, now);
+                let connection = &mut self.connections[slot as usize];
+                for (_, stream) in http2.flights.of(slot) {
+                    connection.first_byte = stream.first_byte;
+                    self.recorder.unfinished(&connection.ended(stream.flight, now));
                 }
             }
             for refused in http2.refused() {
@@ -72,7 +74,7 @@ impl Worker {
         for (index, connection) in self.connections.iter_mut().enumerate() {
             let slot = Slot::try_from(index).expect("invariant: slots are numbered with 32 bits");
             while !is_http2 && let Some(flight) = self.flights.pop(slot, connection) {
-                self.recorder.unfinished(&flight, now);
+                self.recorder.unfinished(&connection.ended(flight, now));
             }
             match std::mem::take(&mut connection.waiting) {
                 0 => {}

@@ -112,12 +112,11 @@ impl Worker {
         let connection = &mut self.connections[slot as usize];
         let whole = now.saturating_sub(connection.since);
         let connect = std::mem::replace(&mut connection.took, whole);
+        connection.tls = whole.saturating_sub(connect);
         connection.state = State::Open;
         connection.since = now;
         connection.depth = self.flights.depth();
-        if self.recorder.keeps_samples() {
-            connection.port = io.local_port(slot);
-        }
+        connection.port = io.local_port(slot);
         self.connecting -= 1;
         self.open += 1;
         self.recorder.connected(connect, u64::from(self.open));
@@ -305,6 +304,7 @@ impl Worker {
         let connection = &mut self.connections[slot as usize];
         let ready = intended.max(connection.since);
         let reused = std::mem::replace(&mut connection.used, true);
+        let trace = trace.on_connection(!reused);
         self.flights.push(slot, connection, Flight { intended, ready, sent: 0, departed: 0, trace });
         reused
     }
@@ -312,8 +312,8 @@ impl Worker {
     /// The trace of the request that is about to be sent on `slot`; in HTTP/1 only, and not of a session.
     #[inline]
     pub(crate) fn begin_trace(&mut self, slot: Slot) -> Trace {
-        let Some(tracer) = &mut self.tracer else { return Trace::NONE };
-        tracer.resume(self.retries.as_ref().map_or(Trace::NONE, |retries| retries.trace(slot)))
+        let again = self.retries.as_ref().map_or(Trace::NONE, |retries| retries.trace(slot));
+        self.tracer.as_mut().map_or(again, |tracer| tracer.resume(again))
     }
 
     /// Fills an open connection of a closed loop with as many requests as it may carry at once.

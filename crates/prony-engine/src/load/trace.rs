@@ -28,38 +28,63 @@ const FLAG_AT: usize = 54;
 /// An odd number whose multiples fill 64 bits evenly (2^64 over the golden ratio), as in SplitMix64.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Which request of a worker a flight carries, which step of its scenario that is, and how often it was sent before; by
-/// default none.
+/// What is known of a request in flight beside its moments: which request of its worker it is, where there are traces; which
+/// step of its scenario; how often it was sent before; and whether it is the first one on its connection.
 ///
-/// All in 64 bits, for every request in flight has it: 48 count a worker's requests, 2.8e14 of them; 8 are the number of the
-/// step, of which a scenario has 256 at most; and 8 are the retries, of which a request has 100 at most.
+/// All in 64 bits, for every request in flight has it: 47 count a worker's requests, 1.4e14 of them, from 1; one says that
+/// the connection is new; 8 are the number of the step, of which a scenario has 256 at most; and 8 are the retries, of which a
+/// request has 100 at most.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Trace(u64);
 
+const NEW_AT: u32 = 47;
 const STEP_AT: u32 = 48;
 const RETRIES_AT: u32 = 56;
 
 impl Trace {
-    /// No trace.
+    /// Nothing is known, and there is no trace.
     pub(crate) const NONE: Self = Self(0);
 
     fn new(number: u64, step: usize) -> Self {
-        Self((step as u64 & 0xff) << STEP_AT | number & ((1 << STEP_AT) - 1))
+        Self((step as u64 & 0xff) << STEP_AT | number & ((1 << NEW_AT) - 1))
     }
 
-    /// Whether the request has one.
+    /// That of a request without a trace, which is `step` of a scenario.
+    pub(crate) fn of_step(step: usize) -> Self {
+        Self::new(0, step)
+    }
+
+    /// Whether the request has a trace.
     #[inline]
     pub(crate) fn is_some(self) -> bool {
-        self.0 != 0
+        self.number() != 0
     }
 
-    /// It, or `other` if there is none.
+    /// It, or `other` if it says nothing.
     pub(crate) fn or(self, other: Self) -> Self {
-        if self.is_some() { self } else { other }
+        if self == Self::NONE { other } else { self }
     }
 
+    /// The same without a trace.
+    pub(crate) fn without_trace(self) -> Self {
+        Self(self.0 & !((1 << NEW_AT) - 1))
+    }
+
+    /// The same on a connection that is new, or not.
+    #[inline]
+    pub(crate) fn on_connection(self, is_new: bool) -> Self {
+        Self(self.0 & !(1 << NEW_AT) | u64::from(is_new) << NEW_AT)
+    }
+
+    /// Whether the request is the first one on its connection.
+    #[inline]
+    pub(crate) fn is_first_on_connection(self) -> bool {
+        self.0 & 1 << NEW_AT != 0
+    }
+
+    #[inline]
     fn number(self) -> u64 {
-        self.0 & ((1 << STEP_AT) - 1)
+        self.0 & ((1 << NEW_AT) - 1)
     }
 
     /// The number of its step among all steps.
@@ -74,7 +99,7 @@ impl Trace {
 
     /// The same, of a request that is sent once more.
     pub(crate) fn again(self) -> Self {
-        if self.is_some() && self.retries() < 0xff { Self(self.0 + (1 << RETRIES_AT)) } else { self }
+        if self.retries() < 0xff { Self(self.0 + (1 << RETRIES_AT)) } else { self }
     }
 }
 
@@ -321,5 +346,16 @@ mod tests {
         let again = trace.again().again();
         assert_eq!((again.number(), again.step(), again.retries()), (123_456, 255, 2));
         assert!(!Trace::NONE.is_some() && !Trace::NONE.again().is_some());
+    }
+
+    #[test]
+    fn step_attempts_and_connection_are_known_without_a_trace() {
+        let of_step = Trace::of_step(255).again().on_connection(true);
+        assert_eq!((of_step.step(), of_step.retries(), of_step.is_some()), (255, 1, false));
+        assert!(of_step.is_first_on_connection() && !of_step.on_connection(false).is_first_on_connection());
+        let traced = Trace::new((1 << NEW_AT) - 1, 3).on_connection(true);
+        assert_eq!((traced.number(), traced.step()), ((1 << NEW_AT) - 1, 3), "each has bits of its own");
+        assert_eq!(traced.without_trace(), Trace::of_step(3).on_connection(true));
+        assert_eq!((Trace::NONE.or(of_step), of_step.or(traced)), (of_step, of_step));
     }
 }

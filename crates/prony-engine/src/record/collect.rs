@@ -22,6 +22,7 @@ use crate::record::samples::Samples;
 use crate::record::scenario::ScenarioRecord;
 use crate::record::series::Series;
 use crate::record::slice::{Counters, SLICE, Slice};
+use crate::record::slowest::Slowest;
 use crate::record::so_far::SoFar;
 use crate::record::stages::StageRecord;
 use crate::record::streams::Streams;
@@ -73,6 +74,8 @@ pub(crate) struct Totals {
     pub retries: RetryRecord,
     /// What became of the requests of each stage; none without stages, and until a worker has ended.
     pub stages: Option<Box<StageRecord>>,
+    /// The slowest requests; none until a worker has ended.
+    pub slowest: Slowest,
     /// The slowest traced requests; none without traces, and until a worker has ended.
     pub traces: Option<Box<TraceRecord>>,
     /// Counters of the whole run, warm-up included.
@@ -143,6 +146,7 @@ impl Collector {
             scenario: ScenarioRecord::default(),
             retries: RetryRecord::default(),
             stages: None,
+            slowest: Slowest::default(),
             traces: None,
             whole_run: Counters::default(),
             threads: vec![ThreadTotals::default(); tids.len()],
@@ -200,6 +204,9 @@ impl Collector {
                     }
                     if let Some(retries) = slice.retries.take() {
                         self.totals.retries.add(&retries);
+                    }
+                    if let Some(slowest) = slice.slowest.take() {
+                        self.totals.slowest.add_all(&slowest);
                     }
                     if let Some(traces) = slice.traces.take() {
                         match &mut self.totals.traces {

@@ -8,6 +8,7 @@ pub(crate) mod retries;
 pub(crate) mod samples;
 pub(crate) mod slice;
 mod slice_sums;
+pub(crate) mod slowest;
 pub(crate) mod failure_detail;
 pub(crate) mod collect;
 pub(crate) mod series;

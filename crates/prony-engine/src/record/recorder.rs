@@ -7,7 +7,6 @@ use prony_model::{ErrorKind, Outcome, SampleRecord};
 use crate::clock::{self, NEVER, Nanos, Wall};
 use crate::kernel::kernel_clock::Conversion;
 use crate::kernel::stamps::Stamps;
-use crate::load::conn::Flight;
 use crate::load::first::First;
 use crate::record::failure_detail::{Detail, Example};
 use crate::record::handshakes::Handshakes;
@@ -16,6 +15,7 @@ use crate::record::retries::RetryRecord;
 use crate::record::sample::{Answer, Sample};
 use crate::record::scenario::ScenarioRecord;
 use crate::record::slice::{SLICE, Slice, WaitCause};
+use crate::record::slowest::Slowest;
 use crate::record::stages::StageRecord;
 use crate::record::streams::Streams;
 use crate::record::traces::TraceRecord;
@@ -53,8 +53,10 @@ pub(crate) struct Recorder {
     pub(super) retries: Box<RetryRecord>,
     /// None without stages.
     pub(super) stages: Option<Box<StageRecord>>,
+    /// Of all requests of the measured part.
+    pub(super) slowest: Box<Slowest>,
     /// None without traces.
-    traces: Option<Box<TraceRecord>>,
+    pub(super) traces: Option<Box<TraceRecord>>,
 }
 
 impl Recorder {
@@ -77,6 +79,7 @@ impl Recorder {
             scenario: None,
             retries: Box::default(),
             stages: None,
+            slowest: Box::default(),
             traces: None,
             current: first,
             full,
@@ -116,7 +119,7 @@ impl Recorder {
         self.stages = Some(record);
     }
 
-    /// Requests have traces: the slowest are kept.
+    /// Requests have traces, of which the slowest that are sampled are kept, too.
     pub(crate) fn by_traces(&mut self, record: Option<Box<TraceRecord>>) {
         self.traces = record;
     }
@@ -170,6 +173,7 @@ impl Recorder {
             scenario,
             retries,
             stages,
+            slowest,
             traces,
             full,
             ..
@@ -181,6 +185,7 @@ impl Recorder {
         current.scenario = scenario;
         current.retries = Some(retries);
         current.stages = stages;
+        current.slowest = Some(slowest);
         current.traces = traces;
         hand_over(&full, current);
     }
@@ -313,9 +318,6 @@ impl Recorder {
         if let Some(stages) = &mut self.stages {
             stages.ended(&sample, outcome);
         }
-        if let Some(traces) = &mut self.traces {
-            traces.ended(&sample, outcome, answer);
-        }
         let lag = sample.sent.saturating_sub(sample.ready);
         slice.lag.record(lag);
         let mut own = lag;
@@ -339,6 +341,10 @@ impl Recorder {
         }
         if self.open_loop && sample.ready > sample.intended {
             slice.blocked.record(sample.ready - sample.intended);
+        }
+        let is_traced = self.traces.as_mut().is_some_and(|traces| traces.ended(&sample));
+        if is_traced || self.slowest.takes(&sample) {
+            self.list(&sample, Some(outcome), answer);
         }
         if self.keeps_samples {
             self.keep(sample, outcome, answer);
@@ -396,11 +402,6 @@ impl Recorder {
         }
     }
 
-    /// Whether every request is kept one by one.
-    pub(crate) fn keeps_samples(&self) -> bool {
-        self.keeps_samples
-    }
-
     /// The first complete response of this worker, seen at `at`.
     #[cold]
     pub(crate) fn first_response(&mut self, first: First) {
@@ -415,12 +416,16 @@ impl Recorder {
     }
 
     /// A request in flight was cut off by the end of the run.
-    pub(crate) fn unfinished(&mut self, flight: &Flight, now: Nanos) {
+    pub(crate) fn unfinished(&mut self, sample: &Sample) {
+        let (intended, now) = (sample.intended, sample.done);
         self.leave_flight(now);
-        let intended = flight.intended;
         if self.counts(intended) {
-            if let Some(traces) = &mut self.traces {
-                traces.unfinished(flight, now);
+            // What is only queued, the server has not seen.
+            if sample.sent < now {
+                if let Some(traces) = &mut self.traces {
+                    traces.ended(sample);
+                }
+                self.list(sample, None, None);
             }
             self.current.tally.unfinished += 1;
             self.current.censored.record(now.saturating_sub(intended));

@@ -26,9 +26,13 @@ pub(crate) struct Sample {
     pub done: Nanos,
     /// How long its connection took to open, TLS included, if it was the first request on it; else 0.
     pub connect: Nanos,
-    /// The local port of its connection, where single samples are kept; else 0.
+    /// What TLS took of that.
+    pub tls: Nanos,
+    /// The local port of its connection; 0 if there was none.
     pub port: u16,
-    /// Its trace.
+    /// Whether it was not sent, because there was no connection for it.
+    pub is_unsent: bool,
+    /// Its trace and what else is known of it.
     pub trace: Trace,
 }
 
@@ -46,7 +50,9 @@ impl Sample {
             first_byte: 0,
             done: now,
             connect: 0,
+            tls: 0,
             port: 0,
+            is_unsent: true,
             trace: Trace::NONE,
         }
     }
@@ -66,7 +72,9 @@ impl Sample {
             first_byte: done,
             done,
             connect: 0,
+            tls: 0,
             port: 0,
+            is_unsent: false,
             trace: Trace::NONE,
         }
     }

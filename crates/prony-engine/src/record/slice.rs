@@ -14,6 +14,7 @@ use crate::record::own_delay::OwnDelay;
 use crate::record::retries::RetryRecord;
 use crate::record::samples::Samples;
 use crate::record::scenario::ScenarioRecord;
+use crate::record::slowest::Slowest;
 use crate::record::stages::StageRecord;
 use crate::record::streams::Streams;
 use crate::record::traces::TraceRecord;
@@ -80,6 +81,8 @@ pub(crate) struct Slice {
     pub retries: Option<Box<RetryRecord>>,
     /// What became of the requests of each stage, in its last slice.
     pub stages: Option<Box<StageRecord>>,
+    /// The slowest of all of the worker's requests, in its last slice.
+    pub slowest: Option<Box<Slowest>>,
     /// The slowest of the worker's traced requests, in its last slice.
     pub traces: Option<Box<TraceRecord>>,
 }
@@ -239,6 +242,7 @@ impl Slice {
             scenario: None,
             retries: None,
             stages: None,
+            slowest: None,
             traces: None,
         }
     }

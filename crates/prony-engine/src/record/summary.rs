@@ -6,7 +6,8 @@ use std::time::Duration;
 use prony_model::{
     Bytes, Client, Connections, DriverUsed, Environment, ErrorKind, ErrorSummary, FORMAT, FirstResponse,
     Histograms, KernelClockUse, Outcome, OutcomeSummary, RateSummary, ReplayResult, Requests, RunPlan,
-    RunResult, SoloRequests, Start, ThreadUse, Timing, TlsUse, Traces, Traffic, VERSION, Verdict, Version,
+    RunResult, SlowRequest, SoloRequests, Start, ThreadUse, Timing, TlsUse, Traces, Traffic, VERSION,
+    Verdict, Version,
 };
 use prony_stats::{Censored, Histogram, rate_interval};
 use prony_summary::{histogram_data, rate_ends, summary};
@@ -18,6 +19,7 @@ use crate::machine::environment::peak_rss_bytes;
 use crate::record::collect::Totals;
 use crate::record::latency::{add_response_intervals, distributions};
 use crate::record::slice::Slice;
+use crate::record::slowest::Moments;
 use crate::resolve::Peers;
 
 /// A shorter part of a run says nothing about the rest of it.
@@ -99,6 +101,7 @@ pub(crate) fn summarize(run: &Run<'_>) -> RunResult {
             .map_or_else(Vec::new, |stages| stages.summary(run.plan, measured_s(totals))),
         replay: replay(run),
         traces: traces(run),
+        slowest: slowest(run),
         rate: rate(run.plan, totals, &good_responses),
         bytes: Bytes {
             sent: totals.all.counters.sent_bytes,
@@ -209,11 +212,18 @@ fn replay(run: &Run<'_>) -> Option<ReplayResult> {
     Some(record.summary(recorded))
 }
 
+/// The slowest requests.
+fn slowest(run: &Run<'_>) -> Vec<SlowRequest> {
+    if run.is_over { run.totals.slowest.summary(&moments(run)) } else { Vec::new() }
+}
+
 /// The slowest requests that the server was asked to trace.
 fn traces(run: &Run<'_>) -> Option<Traces> {
-    let record = run.totals.traces.as_ref().filter(|_| run.is_over)?;
-    let start = run.totals.window.start;
-    Some(record.summary(run.plan, |at| run.started_at + Duration::from_nanos(at.saturating_sub(start))))
+    run.totals.traces.as_ref().filter(|_| run.is_over).map(|record| record.summary(&moments(run)))
+}
+
+fn moments<'a>(run: &Run<'a>) -> Moments<'a> {
+    Moments { plan: run.plan, window: run.totals.window, started_at: run.started_at }
 }
 
 fn timing(run: &Run<'_>) -> Timing {

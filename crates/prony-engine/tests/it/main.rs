@@ -35,6 +35,7 @@ mod retries;
 mod scenario;
 mod session_retries;
 mod sessions;
+mod slowest;
 mod so_far;
 mod spikes;
 mod stages;

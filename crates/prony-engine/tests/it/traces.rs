@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use prony_engine::{Control, RunExtras, run_with};
 use prony_model::{
-    AgentOutcome, Load, RunPlan, RunResult, Step, StepBody, Timeouts, TracePlan, TracedRequest, split,
+    AgentOutcome, Load, RunPlan, RunResult, SlowRequest, Step, StepBody, Timeouts, TracePlan, split,
 };
 use prony_summary::merge;
 
@@ -100,7 +100,7 @@ fn check(result: &RunResult, seen: &Seen, count: u64) {
     assert_eq!((traces.requests, traces.sampled), (count, sampled));
     assert_eq!(traces.slowest.len() as u64, sampled.min(10));
     for request in &traces.slowest {
-        let start = format!("00-{}-", request.trace_id);
+        let start = format!("00-{}-", request.trace_id.as_deref().expect("it has a trace"));
         assert!(came.iter().any(|value| value.starts_with(&start) && value.ends_with("-01")), "{request:?}");
     }
 }
@@ -159,7 +159,7 @@ on_both_drivers! {
         assert_eq!(result.requests.done, 200, "{:?}", result.errors);
         check(&result, &seen, 200);
         let traces = result.traces.expect("it has traces");
-        let is_named = |request: &TracedRequest| matches!(request.step.as_deref(), Some("f/a" | "f/b"));
+        let is_named = |request: &SlowRequest| matches!(request.step.as_deref(), Some("f/a" | "f/b"));
         assert!(traces.slowest.iter().all(is_named), "{traces:?}");
     }
 

@@ -6,7 +6,7 @@ mod error;
 use serde::{Deserialize, Serialize};
 
 pub use self::error::TraceError;
-use crate::{PlanError, RequestPlan, Scenario};
+use crate::{PlanError, RequestPlan, Scenario, SlowRequest};
 
 /// The header that carries it.
 pub const TRACEPARENT: &str = "traceparent";
@@ -25,8 +25,6 @@ pub struct TracePlan {
 impl TracePlan {
     /// The share when none is given: a server at 1,000 requests per second records ten traces each second.
     pub const SHARE: f64 = 0.01;
-    /// Traces that a result lists: the slowest.
-    pub const LISTED_MAX: usize = 10;
     /// Where `url` has the id of a trace.
     pub const PLACE: &str = "{trace_id}";
     /// Bytes of `url`.
@@ -134,53 +132,8 @@ pub struct Traces {
     pub requests: u64,
     /// Those of them that the server was asked to record.
     pub sampled: u64,
-    /// The slowest of those, by response time: [`TracePlan::LISTED_MAX`] at most, the slowest first.
-    pub slowest: Vec<TracedRequest>,
-}
-
-/// A request that the server was asked to record.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct TracedRequest {
-    /// The id of its trace: 32 hexadecimal digits.
-    pub trace_id: String,
-    /// When it was sent, for the last time if it was retried: RFC 3339 in UTC, to the millisecond, by the client's clock.
-    pub sent_at: String,
-    /// From the moment it was due until it had ended.
-    pub response_ms: f64,
-    /// From the moment it was sent, for the last time, until it had ended.
-    pub service_ms: f64,
-    /// `2xx`, `unexpected-5xx`, `timeout`, …; `unfinished` where it was outstanding when the run ended, so that its times
-    /// are lower bounds.
-    pub outcome: String,
-    /// The status of its response; absent for none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub status: Option<u16>,
-    /// How often it was sent: a retry is another span of the same trace.
-    pub attempts: u32,
-    /// The step of a scenario that it was, as `flow/step`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub step: Option<String>,
-}
-
-impl TracedRequest {
-    /// The outcome of a request that was outstanding when the run ended.
-    pub const UNFINISHED: &str = "unfinished";
-}
-
-impl Traces {
-    /// Those of several clients together.
-    pub fn merged<'a>(all: impl IntoIterator<Item = &'a Self>) -> Self {
-        let mut sum = Self::default();
-        for traces in all {
-            sum.requests += traces.requests;
-            sum.sampled += traces.sampled;
-            sum.slowest.extend(traces.slowest.iter().cloned());
-        }
-        sum.slowest.sort_by(|one, other| other.response_ms.total_cmp(&one.response_ms));
-        sum.slowest.truncate(TracePlan::LISTED_MAX);
-        sum
-    }
+    /// The slowest of those, by response time: [`SlowRequest::LISTED_MAX`] at most, the slowest first.
+    pub slowest: Vec<SlowRequest>,
 }
 
 #[cfg(test)]
@@ -221,31 +174,5 @@ mod tests {
         }
         assert_eq!(of("javascript:alert({trace_id})").link(id), None);
         assert_eq!(TracePlan { share: 0.1, url: None }.link(id), None);
-    }
-
-    #[test]
-    fn the_slowest_of_all_clients_are_listed() {
-        let of = |times: &[f64]| Traces {
-            requests: 100,
-            sampled: times.len() as u64,
-            slowest: times
-                .iter()
-                .map(|&response_ms| TracedRequest {
-                    trace_id: format!("{response_ms}"),
-                    sent_at: String::new(),
-                    response_ms,
-                    service_ms: response_ms,
-                    outcome: "2xx".to_owned(),
-                    status: Some(200),
-                    attempts: 1,
-                    step: None,
-                })
-                .collect(),
-        };
-        let merged =
-            Traces::merged(&[of(&[9.0, 7.0, 5.0, 3.0, 1.0, 0.5]), of(&[8.0, 6.0, 4.0, 2.0, 0.2, 0.1])]);
-        let listed: Vec<f64> = merged.slowest.iter().map(|request| request.response_ms).collect();
-        assert_eq!(listed, [9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0, 0.5]);
-        assert_eq!((merged.requests, merged.sampled), (200, 12));
     }
 }

@@ -10,11 +10,11 @@ use prony_model::{
     EventStreams, Evidence, FORMAT, Finding, FindingCode, FirstResponse, Handshakes, HistogramData,
     Histograms, Http2Use, Interval, KernelClock, KernelClockUse, Latencies, LatencyDrift, LatencySummary,
     Limiter, LimiterKind, Load, MachineUse, Outcome, OutcomeSummary, QUANTILES, QuantileNote, Rate,
-    RateSummary, RecordedArrivals, Replay, ReplayResult, RequestPlan, Requests, RetryOn, RetryPlan, RetryUse,
-    RunPlan, RunResult, ScenarioResult, SecondPoint, ServerCertificate, SessionCounts, Severity,
-    SoloRequests, StageResult, Stages, Start, StatusPair, StatusSet, Target, ThreadUse, Timeouts, Timing,
-    TlsOptions, TlsUse, TlsVersions, TracePlan, TracedRequest, Traces, Traffic, TrafficPart, VERSION,
-    Verdict, Version,
+    RateSummary, RecordedArrivals, Replay, ReplayResult, RequestConnection, RequestPhases, RequestPlan,
+    Requests, RetryOn, RetryPlan, RetryUse, RunPlan, RunResult, ScenarioResult, SecondPoint,
+    ServerCertificate, SessionCounts, Severity, SlowRequest, SoloRequests, StageResult, Stages, Start,
+    StatusPair, StatusSet, Target, ThreadUse, Timeouts, Timing, TlsOptions, TlsUse, TlsVersions, TracePlan,
+    Traces, Traffic, TrafficPart, VERSION, Verdict, Version,
 };
 
 /// A closed loop in which everything happened.
@@ -82,6 +82,7 @@ pub(crate) fn result() -> RunResult {
         scenario: Some(sessions()),
         replay: Some(replay_result()),
         retries: Some(retries()),
+        slowest: vec![slow_request(None, Some(200), None), slow_request(None, None, Some("main/list"))],
         traces: Some(traces()),
         stages: Vec::new(),
         rate: rate(Some(Interval { low: 5.5, high: 6.5, indicative: true })),
@@ -249,21 +250,36 @@ fn retries() -> RetryUse {
 }
 
 fn traces() -> Traces {
-    let request = |trace_id: &str, status, step: Option<&str>| TracedRequest {
-        trace_id: trace_id.to_owned(),
+    let slowest = vec![
+        slow_request(Some("0af7651916cd43dd8448eb211c80319c"), Some(200), Some("main/list")),
+        slow_request(Some("4bf92f3577b34da6a3ce929d0e0e4736"), None, None),
+    ];
+    Traces { requests: 90, sampled: 9, slowest }
+}
+
+fn slow_request(trace_id: Option<&str>, status: Option<u16>, step: Option<&str>) -> SlowRequest {
+    SlowRequest {
+        trace_id: trace_id.map(str::to_owned),
+        is_sampled: trace_id.is_some(),
+        agent: step.map(|_| "north".to_owned()),
+        due_s: 2.125,
         sent_at: "2026-01-02T03:04:07.125Z".to_owned(),
         response_ms: 812.5,
         service_ms: 811.0,
-        outcome: if status == Some(200) { "2xx" } else { TracedRequest::UNFINISHED }.to_owned(),
+        phases: Some(RequestPhases {
+            waited_ms: 0.5,
+            connect_ms: 0.25,
+            tls_ms: 0.5,
+            client_ms: 0.25,
+            first_byte_ms: 801.0,
+            rest_ms: 10.0,
+        }),
+        outcome: if status == Some(200) { "2xx" } else { SlowRequest::UNFINISHED }.to_owned(),
         status,
         attempts: 2,
         step: step.map(str::to_owned),
-    };
-    let slowest = vec![
-        request("0af7651916cd43dd8448eb211c80319c", Some(200), Some("main/list")),
-        request("4bf92f3577b34da6a3ce929d0e0e4736", None, None),
-    ];
-    Traces { requests: 90, sampled: 9, slowest }
+        connection: status.map(|_| RequestConnection { thread: 1, port: 40_212, is_new: true }),
+    }
 }
 
 fn events() -> EventStreams {

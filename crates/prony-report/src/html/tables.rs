@@ -7,7 +7,7 @@ use crate::fleet::AgentTable;
 use crate::latency::{KernelRows, headings, table};
 use crate::number::{count, dash, or_dash, percent, plural, seconds};
 use crate::study::{Content, Table, Word, numbers, words};
-use crate::{failures, scenario, stages as stage_rows, threshold, traces};
+use crate::{failures, scenario, slowest, stages as stage_rows, threshold, traces};
 
 /// What each clock of the table is.
 fn meaning(row: &str) -> &'static str {
@@ -108,6 +108,32 @@ pub(super) fn steps(result: &RunResult) -> Option<(Table, Vec<String>)> {
         table.row(&number.to_string(), name.trim().to_owned(), cells.into_iter().map(Into::into));
     }
     Some((table, found.notes))
+}
+
+/// The slowest requests.
+pub(super) fn slowest(result: &RunResult) -> Option<Table> {
+    let (rows, unit) = slowest::rows(result);
+    if rows.is_empty() {
+        return None;
+    }
+    let columns = slowest::HEADINGS.into_iter().map(|heading| match heading {
+        "status" => words(heading, heading),
+        _ => numbers(heading, heading),
+    });
+    let columns = columns.chain([words("note", "note"), words("trace", "trace")]).collect();
+    let caption = format!("The slowest requests by response time, and where it went; times in {unit}");
+    let mut table = Table::new("slowest", &caption, "", columns);
+    for (number, row) in rows.into_iter().enumerate() {
+        let trace = match (row.link, row.trace) {
+            (Some(link), Some(trace)) => Content::ExternalLink(link, trace),
+            (None, Some(trace)) => Content::Code(trace),
+            (_, None) => String::new().into(),
+        };
+        let cells = row.cells.into_iter().map(Content::from);
+        let cells = cells.chain([row.notes.join(", ").into(), trace]).collect::<Vec<_>>();
+        table.row(&number.to_string(), (number + 1).to_string(), cells);
+    }
+    Some(table)
 }
 
 /// The slowest traced requests, and how many there were.

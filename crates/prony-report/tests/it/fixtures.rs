@@ -6,8 +6,8 @@ use std::time::Duration;
 use prony_model::{
     Arrivals, Bytes, Client, Connections, DriverUsed, End, Environment, ErrorKind, ErrorSummary, FORMAT,
     Finding, FindingCode, HistogramData, Histograms, Interval, KernelClockUse, Latencies, LatencySummary,
-    Load, MachineUse, QUANTILES, QuantileNote, Rate, RateSummary, Requests, RunPlan, RunResult, Severity,
-    Target, ThreadUse, Timing, VERSION, Verdict,
+    Load, MachineUse, QUANTILES, QuantileNote, Rate, RateSummary, RequestConnection, RequestPhases, Requests,
+    RunPlan, RunResult, Severity, SlowRequest, Target, ThreadUse, Timing, VERSION, Verdict,
 };
 use prony_stats::Histogram;
 
@@ -86,6 +86,7 @@ pub(crate) fn closed(values_ms: &[f64]) -> RunResult {
         replay: None,
         http2: None,
         retries: None,
+        slowest: Vec::new(),
         traces: None,
         stages: Vec::new(),
         server: None,
@@ -221,4 +222,30 @@ pub(crate) fn tailed(count: u32, typical_ms: f64) -> Vec<f64> {
             typical_ms * (q / (1.0 - q)).powf(0.11)
         })
         .collect()
+}
+
+/// A request that the server held back, on a connection that was new.
+pub(crate) fn slow_request(response_ms: f64) -> SlowRequest {
+    SlowRequest {
+        trace_id: None,
+        is_sampled: false,
+        agent: None,
+        due_s: 1.503,
+        sent_at: "2026-01-02T03:04:05.678Z".to_owned(),
+        response_ms,
+        service_ms: response_ms / 2.0,
+        phases: Some(RequestPhases {
+            waited_ms: response_ms / 4.0,
+            connect_ms: response_ms / 8.0,
+            tls_ms: response_ms / 8.0,
+            client_ms: response_ms / 1e3,
+            first_byte_ms: response_ms * 0.499,
+            rest_ms: 0.0,
+        }),
+        outcome: "2xx".to_owned(),
+        status: Some(200),
+        attempts: 1,
+        step: None,
+        connection: Some(RequestConnection { thread: 1, port: 40_212, is_new: true }),
+    }
 }

@@ -6,12 +6,12 @@ use std::time::Duration;
 use prony_model::{
     ErrorKind, EvaluatedThreshold, FindingCode, Interval, LatencyDrift, MemoryGrowth, ProcessesUse,
     RecordedArrivals, Replay, ReplayResult, Requests, RetryUse, RunResult, SecondPoint, ServerSection,
-    ServerUse, Severity, Stage, StageResult, Stages, StatusPair, Threshold, TracePlan, TracedRequest, Traces,
+    ServerUse, Severity, SlowRequest, Stage, StageResult, Stages, StatusPair, Threshold, TracePlan, Traces,
     Verdict,
 };
 use prony_report::html::{fleet, run};
 
-use crate::fixtures::{all_failed, closed, finding, histogram, open, summary, tailed};
+use crate::fixtures::{all_failed, closed, finding, histogram, open, slow_request, summary, tailed};
 use crate::fleet::three;
 use crate::html_page::{checked, keep};
 
@@ -110,18 +110,19 @@ pub(crate) fn everything() -> RunResult {
         share: 0.1,
         url: Some("http://jaeger.test:16686/trace/{trace_id}?a=1&b=2".to_owned()),
     });
-    let traced = |digit: &str, response_ms: f64| TracedRequest {
-        trace_id: digit.repeat(32),
-        sent_at: "2026-01-02T03:04:05.678Z".to_owned(),
-        response_ms,
-        service_ms: response_ms / 2.0,
-        outcome: "2xx".to_owned(),
-        status: Some(200),
-        attempts: 2,
+    let traced = |digit: &str, response_ms: f64| SlowRequest {
+        trace_id: Some(digit.repeat(32)),
         step: Some("log in <i>".to_owned()),
+        attempts: 2,
+        ..slow_request(response_ms)
     };
     result.traces =
         Some(Traces { requests: 1_500, sampled: 150, slowest: vec![traced("a", 30.0), traced("b", 9.0)] });
+    result.slowest = vec![
+        SlowRequest { is_sampled: true, ..traced("a", 30.0) },
+        SlowRequest { agent: Some("north <b>".to_owned()), ..traced("c", 20.0) },
+        slow_request(10.0),
+    ];
     result.findings = vec![
         finding(FindingCode::Steal, Severity::Warning, "the hypervisor took 6 % <i>", "use another machine"),
         finding(
@@ -424,4 +425,21 @@ fn traces_are_links() {
     let mut without = everything();
     without.plan.trace = None;
     assert!(!check(&without).contains("jaeger"));
+}
+
+/// Each of the slowest requests with where its time went; only traces that the server was asked to record are links.
+#[test]
+fn the_slowest_requests_are_listed() {
+    let page = check(&everything());
+    let text = flat(&page);
+    assert!(text.contains("Slowest requests"), "{text}");
+    assert!(text.contains("agent north <b>") && text.contains("new connection, port 40212"), "{text}");
+    assert_eq!(
+        page.matches(&format!("<code>{}</code></a>", "a".repeat(32))).count(),
+        2,
+        "as a trace, and here"
+    );
+    let unsampled = format!("<code>{}</code>", "c".repeat(32));
+    assert!(page.contains(&unsampled) && !page.contains(&format!("{unsampled}</a>")), "{page}");
+    assert!(!check(&RunResult { slowest: Vec::new(), ..everything() }).contains("Slowest requests"));
 }

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use prony_model::{
     Body, BodyCheck, End, ErrorKind, ErrorSummary, FindingCode, Handshakes, Interval, LatencySummary, Load,
-    QUANTILES, QuantileNote, RunResult, ServerCertificate, Severity, StatusSet, Target, TlsChoices, TlsUse,
-    TlsVersions, Verdict, Version,
+    QUANTILES, QuantileNote, RunResult, ServerCertificate, Severity, SlowRequest, StatusSet, Target,
+    TlsChoices, TlsUse, TlsVersions, Verdict, Version,
 };
-use prony_report::{Style, text};
+use prony_report::{Style, markdown, text};
 
-use crate::fixtures::{all_failed, closed, finding, histogram, open, plan, summary, tailed};
+use crate::fixtures::{all_failed, closed, finding, histogram, open, plan, slow_request, summary, tailed};
 
 fn check(name: &str, result: &RunResult, style: Style) {
     let drawn = text::run(result, &style);
@@ -372,4 +372,27 @@ fn absurd_numbers_fit_too() {
         let widest = drawn.lines().map(unicode_width::UnicodeWidthStr::width).max().unwrap_or_default();
         assert!(widest <= width, "{widest} columns of {width}:\n{drawn}");
     }
+}
+
+/// Where the time of the slowest requests went, in a line or two each: three at most.
+#[test]
+fn the_slowest_requests() {
+    let mut result = healthy();
+    result.slowest = vec![
+        SlowRequest { step: Some("main/list".to_owned()), attempts: 2, ..slow_request(301.0) },
+        SlowRequest {
+            outcome: SlowRequest::UNFINISHED.to_owned(),
+            status: None,
+            phases: None,
+            agent: Some("north".to_owned()),
+            connection: None,
+            ..slow_request(40.0)
+        },
+        slow_request(8.0),
+        slow_request(7.0),
+    ];
+    check("slowest", &result, plain());
+    let markdown = markdown::run(&result);
+    assert!(markdown.contains("The 4 slowest requests by response time; times in ms"), "{markdown}");
+    assert_eq!(markdown.matches("new connection, port 40212").count(), 3, "{markdown}");
 }

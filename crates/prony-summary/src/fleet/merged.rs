@@ -10,7 +10,7 @@ use prony_stats::Censored;
 
 use super::pieces::Pieces;
 use super::totals::Totals;
-use super::{rate, scenario, series, stages, sums};
+use super::{rate, scenario, series, slowest, stages, sums};
 use crate::latency::{Distributions, add_intervals, histogram_data, summary};
 use crate::stored::Place;
 
@@ -43,7 +43,8 @@ pub(super) fn merged(
         scenario: scenario::scenario(&results, &mut totals, timing.measured_s),
         // A recording is replayed by one machine.
         replay: None,
-        traces: sums::traces(&results),
+        traces: slowest::traces(agents),
+        slowest: slowest::slowest(agents),
         retries: sums::retries(&results),
         stages: stages::stages(plan, &results, &mut totals, timing.measured_s),
         rate: rate::rate(plan, &results, timing.measured_s, pieces),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use prony_model::{
     Bytes, Client, Connections, Handshakes, Http2Use, KernelClockUse, LatencySummary, Requests, RetryUse,
-    RunPlan, RunResult, ThreadUse, TlsUse, Traces, Traffic, TrafficPart,
+    RunPlan, RunResult, ThreadUse, TlsUse, Traffic, TrafficPart,
 };
 use prony_stats::Censored;
 
@@ -171,12 +171,6 @@ pub(super) fn retries(results: &[&RunResult]) -> Option<RetryUse> {
         by_attempts: sum_by(results, |result| Some(&result.retries.as_ref()?.by_attempts)),
         recovered_response: without_quantiles(&all),
     })
-}
-
-/// The slowest traced requests of all.
-pub(super) fn traces(results: &[&RunResult]) -> Option<Traces> {
-    let all: Vec<&Traces> = results.iter().filter_map(|result| result.traces.as_ref()).collect();
-    (!all.is_empty()).then(|| Traces::merged(all))
 }
 
 /// Response times of recovered requests, whose distributions results don't hold.

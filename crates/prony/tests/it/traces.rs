@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use prony_model::{RunResult, TracePlan, Traces, rfc3339};
+use prony_model::{RunResult, SlowRequest, Traces, rfc3339};
 
 use crate::binary::prony_in;
 use crate::folder::Folder;
@@ -117,6 +117,11 @@ fn scenario(url: &str, more: &str) -> String {
     )
 }
 
+/// The id of the trace of `request`.
+fn id(request: &SlowRequest) -> &str {
+    request.trace_id.as_deref().expect("it was sent with one")
+}
+
 /// Every traceparent is valid, no two requests share an id, and each listed trace is one that the server was asked to record.
 fn check(seen: &[Seen], traces: &Traces) {
     seen.iter().for_each(Seen::check);
@@ -125,11 +130,11 @@ fn check(seen: &[Seen], traces: &Traces) {
     let sampled: HashSet<&str> =
         seen.iter().filter(|request| request.is_sampled()).map(Seen::trace_id).collect();
     for request in &traces.slowest {
-        assert!(sampled.contains(request.trace_id.as_str()), "{request:?}");
+        assert!(sampled.contains(id(request)), "{request:?}");
         assert!(request.response_ms >= request.service_ms && request.service_ms > 0.0, "{request:?}");
     }
     assert!(traces.slowest.is_sorted_by(|one, next| one.response_ms >= next.response_ms), "{traces:?}");
-    assert!(traces.slowest.len() <= TracePlan::LISTED_MAX);
+    assert!(traces.slowest.len() <= SlowRequest::LISTED_MAX);
 }
 
 #[test]
@@ -153,7 +158,7 @@ fn the_slow_request_is_found_by_the_id_of_its_trace() {
     // Six standard deviations; and the seed makes it the same each time.
     assert!((120..=280).contains(&sampled.len()), "{}", sampled.len());
     assert_eq!((traces.requests, traces.sampled), (2000, sampled.len() as u64));
-    let slow = traces.slowest.iter().find(|request| request.trace_id == sampled[99].trace_id());
+    let slow = traces.slowest.iter().find(|request| id(request) == sampled[99].trace_id());
     let slow = slow.unwrap_or_else(|| panic!("{traces:?}"));
     assert!(slow.service_ms >= SLOW.as_secs_f64() * 1e3, "{slow:?}");
     assert_eq!((slow.status, slow.outcome.as_str(), slow.attempts), (Some(200), "2xx", 1));
@@ -187,9 +192,9 @@ fn listed_traces_were_sent_in_the_order_of_the_servers_log() {
         let seen = seen.lock().expect("the server is done").clone();
         check(&seen, &traces);
         assert!(seen.iter().all(Seen::is_sampled));
-        assert_eq!((traces.sampled, traces.slowest.len()), (300, TracePlan::LISTED_MAX));
+        assert_eq!((traces.sampled, traces.slowest.len()), (300, SlowRequest::LISTED_MAX));
         let place = |id: &str| seen.iter().position(|request| request.trace_id() == id).expect("it was seen");
-        traces.slowest.sort_by_key(|request| place(&request.trace_id));
+        traces.slowest.sort_by_key(|request| place(id(request)));
         assert!(traces.slowest.is_sorted_by(|one, next| one.sent_at <= next.sent_at), "{traces:?}");
     }
 }
@@ -256,7 +261,7 @@ fn each_request_of_a_session_is_named_by_its_step() {
     let ids: HashSet<&str> = seen.iter().map(Seen::trace_id).collect();
     assert_eq!((seen.len(), ids.len()), (40, 40));
     for request in &traces.slowest {
-        let found = seen.iter().find(|seen| seen.trace_id() == request.trace_id).expect("it was seen");
+        let found = seen.iter().find(|seen| seen.trace_id() == id(request)).expect("it was seen");
         let step = if found.path == "/list" { "main/list" } else { "main/item" };
         assert_eq!(request.step.as_deref(), Some(step), "{}", found.path);
     }
@@ -300,7 +305,8 @@ fn reports_show_ids_and_links() {
     assert!(text.contains("50 of 50 requests sampled; the 10 slowest"), "{text}");
     assert_eq!(traces.slowest.len(), 10);
     for request in &traces.slowest {
-        let (id, link) = (&request.trace_id, format!("http://127.0.0.1:16686/trace/{}", request.trace_id));
+        let id = id(request);
+        let link = format!("http://127.0.0.1:16686/trace/{id}");
         assert!(text.lines().any(|line| line.ends_with(&format!("  {id}"))), "{id}\n{text}");
         assert!(text.contains(&link), "{text}");
         assert!(markdown.contains(&format!("[{id}](<{link}>)")), "{markdown}");

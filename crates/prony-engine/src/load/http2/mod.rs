@@ -22,7 +22,6 @@ use crate::load::conn::{Flight, State};
 use crate::load::driver::{Carries, Io, Slot};
 use crate::load::layer::Sent;
 use crate::load::scenario::sessions::NOBODY;
-use crate::load::trace::Trace;
 use crate::load::worker::{Pace, Worker};
 use crate::record::failure_detail::Piece;
 
@@ -177,7 +176,7 @@ impl Worker {
         let Some(peer) = &mut peers[slot as usize] else { return };
         let (trace, own) = match (&self.pace, &mut self.tracer) {
             (Pace::Sessions(sessions), _) => (sessions.trace(request.place), sessions.request(request.place)),
-            (Pace::Closed { .. } | Pace::Open(_), None) => (Trace::NONE, None),
+            (Pace::Closed { .. } | Pace::Open(_), None) => (request.attempt.trace(), None),
             (Pace::Closed { .. } | Pace::Open(_), Some(tracer)) => {
                 let trace = tracer.resume(request.attempt.trace());
                 (trace, Some(tracer.stream_request(trace)))
@@ -193,11 +192,12 @@ impl Worker {
             return refused.push_back(Outgoing { attempt: request.attempt.with_trace(trace), ..request });
         };
         let ready = request.intended.max(connection.since).max(request.at);
+        let reused = std::mem::replace(&mut connection.used, true);
+        let trace = trace.on_connection(!reused);
         let flight = Flight { intended: request.intended, ready, sent: 0, departed: 0, trace };
         flights.begin(slot, stream, flight, request.refusals);
         let number = flights.number(slot, stream.place);
         out_requests.push(OutRequest { stream, is_whole: peer.core.is_whole(stream) });
-        let reused = std::mem::replace(&mut connection.used, true);
         connection.stream_begun();
         self.in_flight += 1;
         if let Pace::Sessions(sessions) = &mut self.pace

@@ -184,7 +184,7 @@ impl Retries {
             number: attempt.number + 1,
             deadline: if attempt.number == 0 { sent.saturating_add(self.timeout) } else { attempt.deadline },
             // What got no connection was not sent.
-            trace: sample.trace.again().or(attempt.trace),
+            trace: if sample.is_unsent { attempt.trace } else { sample.trace.again() },
         };
         if next.number > self.policy.retries() {
             return Err(Refusal::Exhausted);
@@ -404,6 +404,8 @@ impl Worker {
             self.recorder.unconnected(sample, kind, detail);
             return false;
         };
+        // What its attempts before were.
+        let sample = Sample { trace: sample.trace.or(attempt.trace).without_trace(), ..sample };
         let reason = retries.policy.unconnected(kind);
         if self.is_sent_again(attempt, slot, place, &sample, reason) {
             if attempt.number == 0 {

@@ -320,13 +320,17 @@ impl Sessions {
         session.was_sent = true;
     }
 
+    /// Which of all steps the session at `place` is at; 0 without a session.
+    #[inline]
+    pub(crate) fn step_number(&self, place: Place) -> usize {
+        let session = self.places.get(place as usize);
+        session.map_or(0, |session| self.scenario.flows[session.flow].steps[session.step].number)
+    }
+
     /// The heads of the answers that come on `slot`.
     #[inline]
     pub(crate) fn heads(&mut self, slot: Slot) -> &mut HeadCache {
-        let number = match self.places.get(self.by_slot[slot as usize] as usize) {
-            Some(session) => self.scenario.flows[session.flow].steps[session.step].number,
-            None => 0,
-        };
+        let number = self.step_number(self.by_slot[slot as usize]);
         &mut self.heads[number]
     }
 

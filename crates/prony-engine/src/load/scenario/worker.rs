@@ -157,7 +157,12 @@ impl Worker {
         let Some(due) = taken else { return };
         let attempt = self.begin_attempt(due);
         let at = due.retry.map_or(due.intended, |retry| retry.due);
-        let sample = Sample { intended: due.intended, ..Sample::unsent(at, began, now) };
+        let step = match &self.pace {
+            Pace::Sessions(sessions) => Trace::of_step(sessions.step_number(due.place)),
+            Pace::Closed { .. } | Pace::Open(_) => Trace::NONE,
+        };
+        let trace = attempt.trace().or(step).without_trace();
+        let sample = Sample { intended: due.intended, trace, ..Sample::unsent(at, began, now) };
         let again = self.settle_unconnected(attempt, slot, due.place, sample, kind, detail);
         if let Pace::Sessions(sessions) = &mut self.pace
             && !again
