@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use prony_model::{
-    CapacityOutcome, LoadKind, StudyMetric, StudyResult, ThresholdOutcome, capacity_from_json,
+    CapacityOutcome, LoadKind, StudyMetric, StudyResult, ThresholdOutcome, Verdict, capacity_from_json,
     study_from_json,
 };
 use rustix::process::{Pid, Signal, kill_process};
@@ -82,17 +82,19 @@ fn the_documented_study_searches_both_servers() {
     compared_with_itself(&out);
 }
 
-/// Bounds that are the same overlap: no difference is seen, and none is denied.
+/// Bounds that are the same overlap: no difference is seen, and none is denied. On a busy machine searches may be INVALID,
+/// and those of a study are not compared then.
 fn compared_with_itself(study: &str) {
-    let file = |place: usize| Path::new(study).join(&report(Path::new(study)).cells[place].runs[0].file);
-    let output = prony(&["compare", study, study]);
-    assert!(!output.out.contains("not compared: "), "{output:?}");
-    for compared in [output, {
-        let [a, b] = [file(0), file(0)].map(|path| path.display().to_string());
-        prony(&["compare", "--a", &a, "--b", &b])
-    }] {
-        let is_seen = compared.out.contains("no difference seen") || compared.out.contains("NO VERDICT");
-        assert!(is_seen && !compared.out.contains("SLOWER"), "{compared:?}");
+    let result = report(Path::new(study));
+    let invalid = result.cells.iter().filter(|cell| cell.runs[0].verdict == Verdict::Invalid).count();
+    let file = Path::new(study).join(&result.cells[0].runs[0].file).display().to_string();
+    let studies = prony(&["compare", study, study]);
+    assert_eq!(studies.out.matches("not compared: ").count(), invalid, "{studies:?}");
+    let files = prony(&["compare", "--a", &file, "--b", &file]);
+    for (compared, least) in [(studies, result.cells.len() - invalid), (files, 1)] {
+        let words = ["no difference seen", "NO VERDICT"];
+        let outcomes: usize = words.iter().map(|word| compared.out.matches(word).count()).sum();
+        assert!(outcomes >= least && !compared.out.contains("SLOWER"), "{compared:?}");
         assert!(matches!(compared.code, Some(0 | 3)), "{compared:?}");
     }
 }
