@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use prony_model::{
-    Environment, ExecEvent, ExecPlan, ExecResult, FleetResult, PROBE_FORMAT, PROBE_VERSION, ProbePlan,
-    ProbeResult, ProbedRequest, ProbedResponse, RequestOptions, RunAgents, RunEvent, RunPlan, RunResult,
-    StatusSet, TlsChoices,
+    Environment, ExecEvent, ExecPlan, ExecResult, PROBE_FORMAT, PROBE_VERSION, ProbePlan, ProbeResult,
+    ProbedRequest, ProbedResponse, RequestOptions, RunAgents, RunEvent, RunPlan, RunResult, StatusSet,
+    TlsChoices,
 };
 
 use crate::{
-    Cell, CellLoad, Launch, Order, Ready, Restart, Runner, RunnerError, Schedule, Step, Stop, Study, Target,
-    Template,
+    Cell, CellLoad, Launch, Led, Order, Ready, Restart, Runner, RunnerError, Schedule, Step, Stop, Study,
+    Target, Template,
 };
 
 /// A study of two targets that run already, one cell each, and its schedule: two repeats.
@@ -122,12 +122,16 @@ impl<F: FnMut(&str) -> Result<u16, String>> Runner for Scripted<F> {
         unreachable!("no cell of these tests is a run")
     }
 
+    fn find_agents(&mut self, _: &RunAgents) -> Result<Vec<String>, RunnerError> {
+        unreachable!("no cell of these tests has agents")
+    }
+
     fn run_on_agents(
         &mut self,
         _: &RunPlan,
         _: &RunAgents,
         _: &mut dyn FnMut(RunEvent),
-    ) -> Result<FleetResult, RunnerError> {
+    ) -> Result<Led, RunnerError> {
         unreachable!("no cell of these tests has agents")
     }
 

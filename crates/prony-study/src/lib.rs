@@ -10,6 +10,7 @@
 //!
 //! In reading order: [`Study`] (what is to be done), [`Schedule`] (in which order), [`Runner`] (by whom).
 
+mod agents;
 mod aggregate;
 mod calibrate;
 mod capacity;
@@ -29,6 +30,7 @@ mod schedule;
 mod study;
 mod target;
 
+pub use agents::{Led, NotLoaded, SharedLoads};
 pub use aggregate::{AggregateError, Stored, StoredError, aggregate, aggregate_folder};
 pub use calibrate::{
     CALIBRATION_PAUSE, CalibrationOptions, CalibrationStep, NOISE_BLOCKS, NoiseBlocks, NullServerUse,

@@ -1,9 +1,10 @@
 //! The runner: the only way from a study to the engine.
 
 use prony_model::{
-    ExecEvent, ExecPlan, ExecResult, FleetResult, ProbePlan, ProbeResult, RunAgents, RunEvent, RunPlan,
-    RunResult,
+    ExecEvent, ExecPlan, ExecResult, ProbePlan, ProbeResult, RunAgents, RunEvent, RunPlan, RunResult,
 };
+
+use crate::agents::Led;
 
 /// Why a run could not be made, in words that end with what to try.
 #[derive(Debug, thiserror::Error)]
@@ -20,6 +21,9 @@ pub trait Runner {
         sink: &mut dyn FnMut(RunEvent),
     ) -> Result<RunResult, RunnerError>;
 
+    /// The names of `agents`, for loads that those share who are left. Where one was lost since, all are looked for again.
+    fn find_agents(&mut self, agents: &RunAgents) -> Result<Vec<String>, RunnerError>;
+
     /// Has `agents` put a load on a server together; `plan` is that of the whole load, but for its threads, which are each
     /// agent's.
     fn run_on_agents(
@@ -27,7 +31,7 @@ pub trait Runner {
         plan: &RunPlan,
         agents: &RunAgents,
         sink: &mut dyn FnMut(RunEvent),
-    ) -> Result<FleetResult, RunnerError>;
+    ) -> Result<Led, RunnerError>;
 
     /// What [`Self::run_on_agents`] returned last is in the folder of the study, or not wanted.
     fn stored(&mut self) {}

@@ -62,11 +62,7 @@ pub struct Study {
 impl Study {
     /// Everybody who is asked to load, each once.
     pub fn agents(&self) -> Vec<&RunAgents> {
-        let choices = self.cells.iter().filter_map(|cell| match &cell.load {
-            CellLoad::Run { agents, .. } => agents.as_ref(),
-            CellLoad::Probe { .. } | CellLoad::Exec { .. } | CellLoad::Capacity { .. } => None,
-        });
-        choices.collect::<BTreeSet<_>>().into_iter().collect()
+        self.cells.iter().filter_map(|cell| cell.load.agents()).collect::<BTreeSet<_>>().into_iter().collect()
     }
 }
 
@@ -248,6 +244,8 @@ pub enum CellLoad {
         options: Box<RunOptions>,
         /// Whether trials are set against this machine's calibration.
         calibration: bool,
+        /// The agents that share its loads; absent: this process.
+        agents: Option<RunAgents>,
         /// What is searched for.
         search: Box<CapacityOptions>,
     },
@@ -261,6 +259,14 @@ impl CellLoad {
             Self::Probe { .. } => LoadKind::Probe,
             Self::Exec { .. } => LoadKind::Exec,
             Self::Capacity { .. } => LoadKind::Capacity,
+        }
+    }
+
+    /// The agents that share it.
+    pub fn agents(&self) -> Option<&RunAgents> {
+        match self {
+            Self::Run { agents, .. } | Self::Capacity { agents, .. } => agents.as_ref(),
+            Self::Probe { .. } | Self::Exec { .. } => None,
         }
     }
 }

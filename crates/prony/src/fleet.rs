@@ -21,7 +21,8 @@ use prony_fleet::controller::{
     SliceState, UNATTENDED, Wanted, deadline, drive, find, milliseconds,
 };
 use prony_fleet::protocol::{AgentName, ControllerKey, PAYLOAD_MAX, RunName, Subject, WirePlan};
-use prony_model::{AgentChoice, End, FleetResult, RunAgents, RunPlan, split};
+use prony_model::{AgentChoice, End, RunAgents, RunPlan, split};
+use prony_study::Led;
 
 use crate::args::LeadArgs;
 use crate::cli_error::CliError;
@@ -64,18 +65,6 @@ struct Gate {
     open: AtomicBool,
     up: AtomicBool,
     stopped: AtomicBool,
-}
-
-/// What came of a load.
-pub(crate) struct Led {
-    /// The merged result, where at least one agent has measured.
-    pub(crate) fleet: Option<FleetResult>,
-    /// Why the run was given up.
-    pub(crate) failure: Option<String>,
-    /// Whether it was ended by hand.
-    pub(crate) interrupted: bool,
-    /// Those that did not answer, or not any more.
-    pub(crate) lost: Vec<AgentName>,
 }
 
 impl Leader {
@@ -195,7 +184,7 @@ impl Leader {
                 self.kept.push(kept);
             }
             let is_lost = |agent: &&AgentResult| agent.state == SliceState::Lost;
-            let lost = outcome.agents.iter().filter(is_lost).map(|agent| agent.name.clone()).collect();
+            let lost = outcome.agents.iter().filter(is_lost).map(|agent| agent.name.to_string()).collect();
             Ok(Led { fleet, failure: outcome.failure, interrupted: outcome.interrupted, lost })
         });
         self.gate.open.store(false, Ordering::Release);

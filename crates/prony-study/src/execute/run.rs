@@ -6,6 +6,7 @@ use prony_model::{
 };
 
 use super::{StudyEvent, Watch, search};
+use crate::agents::Led;
 use crate::study::CellLoad;
 use crate::target::{Values, fill, parsed};
 
@@ -45,7 +46,11 @@ pub(super) fn measure(
             let commit = commit.map(str::to_owned);
             if let Some(agents) = agents {
                 let led = runner.run_on_agents(&plan, agents, &mut on_event);
-                let mut fleet = led.map_err(|error| error.to_string())?;
+                let Led { fleet, failure, interrupted, .. } = led.map_err(|error| error.to_string())?;
+                let Some(mut fleet) = fleet else {
+                    return Err(failure.unwrap_or_else(|| "ended by hand".to_owned()));
+                };
+                fleet.merged.timing.interrupted |= interrupted;
                 fleet.merged.target_commit = commit;
                 return Ok(Measured {
                     text: fleet_to_json(&fleet),
@@ -75,11 +80,11 @@ pub(super) fn measure(
             let result = runner.exec(&plan, &mut on_event).map_err(|error| error.to_string())?;
             Ok(of_exec(&result))
         }
-        CellLoad::Capacity { url, options, calibration, search: asked } => {
+        CellLoad::Capacity { url, options, calibration, agents, search: asked } => {
             let target = url_of(name, &url.filled(values), tls)?;
             let plan = options.plan(target, seed).map_err(|error| error.to_string())?;
             let live = asked.search(plan, plain_spelling).map_err(|problem| problem.to_string())?;
-            let result = search::search(&live, *calibration, watch)?;
+            let result = search::search(&live, *calibration, agents.as_ref(), watch)?;
             Ok(of_search(&result))
         }
     }

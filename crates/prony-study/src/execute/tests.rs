@@ -1,11 +1,12 @@
 use std::cell::Cell as Shared;
 
 use prony_model::{
-    ExecEvent, ExecPlan, ExecResult, Finding, FindingCode, FleetResult, ProbePlan, ProbeResult, RunAgents,
-    RunEvent, RunPlan, RunResult, Severity, Verdict, from_json,
+    ExecEvent, ExecPlan, ExecResult, Finding, FindingCode, ProbePlan, ProbeResult, RunAgents, RunEvent,
+    RunPlan, RunResult, Severity, Verdict, from_json,
 };
 
 use super::*;
+use crate::Led;
 use crate::fixture::{Place, Scripted, schedule, study};
 use crate::study::{Ask, CellLoad, Template};
 use crate::{Begin, Confinement, RunnerError, StudyEvent};
@@ -114,12 +115,16 @@ impl Runner for Invalid {
         Ok(result)
     }
 
+    fn find_agents(&mut self, _: &RunAgents) -> Result<Vec<String>, RunnerError> {
+        unreachable!("no cell of these tests has agents")
+    }
+
     fn run_on_agents(
         &mut self,
         _: &RunPlan,
         _: &RunAgents,
         _: &mut dyn FnMut(RunEvent),
-    ) -> Result<FleetResult, RunnerError> {
+    ) -> Result<Led, RunnerError> {
         unreachable!("no cell of these tests has agents")
     }
 

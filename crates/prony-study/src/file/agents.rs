@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use prony_model::{AGENTS_MAX, AgentChoice, RunPlan, check_agent_name, split};
+use prony_model::{AGENTS_MAX, AgentChoice, RunAgents, RunPlan, check_agent_name, split};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
@@ -11,6 +11,7 @@ use super::format;
 use super::load::refused;
 use super::mistake::Mistakes;
 use super::scalar::Scalar;
+use super::target::Context;
 use super::tree::Section;
 
 /// The agents of a key; `None` where it says that this process puts the load.
@@ -66,13 +67,34 @@ impl JsonSchema for AgentsKey {
     }
 }
 
-/// Finds what keeps `plan` from being shared by `agents`.
-pub(super) fn check(
+/// The agents that share a load of `plan`: its `own`, or those of the study.
+#[expect(clippy::option_option, reason = "agents that can't share it are something else than no agents")]
+pub(super) fn of_load(
     section: &Section<'_>,
+    own: Option<AgentsKey>,
     plan: &RunPlan,
-    agents: &AgentChoice,
+    context: &Context<'_>,
     mistakes: &mut Mistakes,
-) -> Option<()> {
+) -> Option<Option<RunAgents>> {
+    let chosen = own.map_or_else(|| context.agents.cloned(), |AgentsKey(own)| own);
+    let Some(chosen) = chosen else { return Some(None) };
+    check(section, plan, &chosen, mistakes)?;
+    match RunAgents::new(chosen, context.server_agent.map(str::to_owned)) {
+        Ok(agents) => Some(Some(agents)),
+        Err(problem) => refused(section, problem, mistakes),
+    }
+}
+
+/// `words`, which describe a load, with the agents that share it.
+pub(super) fn described(words: String, agents: Option<&RunAgents>) -> String {
+    match agents {
+        Some(agents) => format!("{words}, by {}", agents.load),
+        None => words,
+    }
+}
+
+/// Finds what keeps `plan` from being shared by `agents`.
+fn check(section: &Section<'_>, plan: &RunPlan, agents: &AgentChoice, mistakes: &mut Mistakes) -> Option<()> {
     let count = agents.count();
     if count > AGENTS_MAX {
         let message = format!("{count} agents are too many");

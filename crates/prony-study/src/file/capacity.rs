@@ -12,13 +12,13 @@ use super::scalar::PerSecond;
 use super::target::Context;
 use super::template::plain;
 use super::tree::Section;
-use super::{format, select};
+use super::{agents, format, select};
 use crate::capacity::CapacityOptions;
 use crate::study::CellLoad;
 
-/// Keys of a run that a search has none of: it varies the load itself, from this process.
-const NOT_OF_SEARCHES: [&str; 9] =
-    ["duration", "requests", "rate", "stages", "arrivals", "warmup", "pipeline", "events", "agents"];
+/// Keys of a run that a search has none of: it varies the load itself.
+const NOT_OF_SEARCHES: [&str; 8] =
+    ["duration", "requests", "rate", "stages", "arrivals", "warmup", "pipeline", "events"];
 /// Any rate does for a plan whose load is varied.
 const ANY_PER_S: f64 = 1.0;
 
@@ -36,12 +36,6 @@ pub(super) fn capacity(
     context: &Context<'_>,
     mistakes: &mut Mistakes,
 ) -> Option<Done> {
-    if context.agents.is_some() {
-        let message = "a search for a capacity can't be shared by agents";
-        let help = "write `agents` in the loads of kind run that they share, instead of at the top";
-        mistakes.add(section.at(), message, help);
-        return None;
-    }
     let of_search = part(section, &keys_in::<CapacityKeys>(), true);
     let of_run = part(section, &keys_in::<CapacityKeys>(), false);
     let keys: Option<CapacityKeys> = Section::new(&of_search, &section.at()).read(mistakes);
@@ -59,16 +53,18 @@ pub(super) fn capacity(
         trial: keys.trial.map(|length| length.0),
         time: keys.time.map(|length| length.0),
     };
+    let own_agents = run_keys.agents.clone();
     run_keys.rate = search.from.or(Rate::per_second(ANY_PER_S)).map(PerSecond);
     let RunLoad { path, url, options, plan, calibration } =
         run_load(&run_section, run_keys, context, mistakes)?;
+    let agents = agents::of_load(section, own_agents, &plan, context, mistakes)?;
     let live = match search.search(plan, format::spelled) {
         Ok(live) => live,
         Err(problem) => return refused(section, problem, mistakes),
     };
-    let words = format::of_capacity(&plain(&path), &live);
+    let words = agents::described(format::of_capacity(&plain(&path), &live), agents.as_ref());
     let (options, search) = (Box::new(options), Box::new(search));
-    Some((CellLoad::Capacity { url, options, calibration, search }, words))
+    Some((CellLoad::Capacity { url, options, calibration, agents, search }, words))
 }
 
 /// The entries of `section` that are among `keys`, or those that are not.

@@ -5,13 +5,12 @@ use std::path::Path;
 
 use prony_model::{
     BodyCheck, DriverChoice, Http2Choice, KernelClock, LoadKind, Problem, RequestOptions, RetryOptions,
-    RunAgents, RunOptions, RunPlan, Target, TraceOptions, source_addresses,
+    RunOptions, RunPlan, Target, TraceOptions, source_addresses,
 };
 use schemars::{JsonSchema, SchemaGenerator};
 use toml::Spanned;
 use toml::de::{DeString, DeTable};
 
-use super::agents::AgentsKey;
 use super::keys::{
     BodyLength, DriverKey, ExecKeys, HeaderText, KernelClockKey, OneOrMore, ProbeKeys, RunKeys,
 };
@@ -137,20 +136,8 @@ fn run(section: &Section<'_>, context: &Context<'_>, mistakes: &mut Mistakes) ->
     let keys: RunKeys = section.read(mistakes)?;
     let own_agents = keys.agents.clone();
     let RunLoad { path, url, options, plan, calibration } = run_load(section, keys, context, mistakes)?;
-    let agents = match own_agents {
-        Some(AgentsKey(own)) => own,
-        None => context.agents.cloned(),
-    };
-    let mut words = format::of_run(&plain(&path), &plan);
-    if let Some(agents) = &agents {
-        agents::check(section, &plan, agents, mistakes)?;
-        words = format!("{words}, by {agents}");
-    }
-    let agents = agents.map(|load| RunAgents::new(load, context.server_agent.map(str::to_owned)));
-    let agents = match agents.transpose() {
-        Ok(agents) => agents,
-        Err(problem) => return refused(section, problem, mistakes),
-    };
+    let agents = agents::of_load(section, own_agents, &plan, context, mistakes)?;
+    let words = agents::described(format::of_run(&plain(&path), &plan), agents.as_ref());
     Some((CellLoad::Run { url, options: Box::new(options), calibration, agents }, words))
 }
 

@@ -186,8 +186,8 @@ fn form(
     let context = Context { folder: &folder, host: &overrides.host, agents, server_agent };
     let mut made = Made::default();
     let cells = cells(&matrix, &entries, &loads, &mut made, &context, mistakes);
-    let loads_by_agents = |cell: &Cell| matches!(&cell.load, CellLoad::Run { agents: Some(_), .. });
-    if server_agent.is_some() && mistakes.is_empty() && !cells.iter().any(loads_by_agents) {
+    if server_agent.is_some() && mistakes.is_empty() && cells.iter().all(|cell| cell.load.agents().is_none())
+    {
         let message = "`server-agent` measures servers that agents load, and no load has `agents`";
         mistakes.add(section.span("server-agent"), message, "leave it out, or name agents: agents = \"a,b\"");
     }

@@ -331,7 +331,9 @@ proptest::proptest! {
 fn agents(text: &str) -> Vec<String> {
     let cells = read(text).cells;
     let of = |load: &CellLoad| match load {
-        CellLoad::Run { agents: Some(agents), .. } => agents.to_string(),
+        CellLoad::Run { agents: Some(agents), .. } | CellLoad::Capacity { agents: Some(agents), .. } => {
+            agents.to_string()
+        }
         _ => "none".to_owned(),
     };
     cells.iter().map(|cell| of(&cell.load)).collect()
@@ -450,11 +452,14 @@ fn searches_that_find_nothing_are_refused() {
         &format!("{slo}errors = '100%'"),
         &["'100%': `errors` must be 0% or more, and less than 100% (for example 0.1%)"],
     );
-    check(
-        &format!("agents = 2\n{SEARCH}{slo}"),
+    with(
+        &format!("{slo}agents = 3\nconnections = 2"),
+        &["2: 3 agents can't share 2 connections (each of their threads needs one: use 3 or more)"],
+    );
+    with(
+        &format!("{slo}agents = 2\nsource = '127.0.0.2'"),
         &[
-            "x: a search for a capacity can't be shared by agents (write `agents` in the loads of kind run that they share, \
-           instead of at the top)",
+            "'127.0.0.2': `source` is about one machine, and agents are on others (leave it out, or the agents)",
         ],
     );
     check(
@@ -467,4 +472,17 @@ fn searches_that_find_nothing_are_refused() {
             "[[threshold]]: none of these cells has a load of kind capacity (name other cells, or another metric)",
         ],
     );
+}
+
+#[test]
+fn searches_have_agents_as_runs_have() {
+    let search = format!("{SEARCH}slo = 'p50 < 50ms'\n");
+    assert_eq!(agents(&search), ["none"]);
+    assert_eq!(agents(&format!("agents = 2\n{search}")), ["2 agents"]);
+    assert_eq!(agents(&format!("agents = 2\n{search}agents = 0\n")), ["none"]);
+    let axis = format!("server-agent = 't'\n{search}[matrix]\nagents = ['a', 'a,b']\n");
+    assert_eq!(agents(&axis), ["agent a, server measured by t", "agents a, b, server measured by t"]);
+    let study = read(&axis);
+    assert_eq!(study.agents().len(), 2, "they are looked for before anything is loaded");
+    assert!(study.cells[1].words.ends_with("10 min at most, by agents a, b"), "{}", study.cells[1].words);
 }

@@ -15,14 +15,16 @@ use prony_model::{
 };
 use prony_report::{clean, seconds};
 use prony_stats::Looks;
-use prony_study::{BlockPair, ComparisonCondition, LEAST_BLOCK, LiveComparison, StoredQuestion, estimate};
+use prony_study::{
+    BlockPair, ComparisonCondition, LEAST_BLOCK, Led, LiveComparison, StoredQuestion, estimate,
+};
 
 use crate::args::{CompareArgs, PageFormat};
 use crate::calibration;
 use crate::cli_error::CliError;
 use crate::cmd::run::seed;
 use crate::exit::Exit;
-use crate::fleet::{Leader, Led, shares};
+use crate::fleet::{Leader, shares};
 use crate::live::pairs::LivePairs;
 use crate::progress::StatusLine;
 use crate::render::{AnyResult, render_comparison};

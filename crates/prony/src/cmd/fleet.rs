@@ -1,11 +1,12 @@
 //! `prony run --agents`: this process leads, agents load.
 
 use prony_model::{Clock, RunAgents, Threshold};
+use prony_study::Led;
 
 use crate::args::{Format, RunArgs};
 use crate::cli_error::CliError;
 use crate::exit::Exit;
-use crate::fleet::{Leader, Led};
+use crate::fleet::Leader;
 use crate::output::Destination;
 use crate::render::{Named, render};
 use crate::resolve::{refuse_local_flags, resolve};

@@ -19,7 +19,7 @@ const PILOT_MAX: f64 = 20.0 + 308.0;
 const DRAINED_MAX: f64 = 5.0 * 30.0;
 
 /// Four workers of 20 ms: 200 a second.
-fn queue_server() -> (Running, String) {
+pub(crate) fn queue_server() -> (Running, String) {
     let config = queue::Config { workers: 4, service: Duration::from_millis(20), ..queue::Config::default() };
     let server = queue::start(config).expect("a free port");
     let url = format!("http://{}/", server.local_addr());
@@ -41,6 +41,24 @@ fn stored(file: &str) -> CapacityResult {
     capacity_from_json(&fs::read_to_string(file).expect("a file")).expect("a capacity")
 }
 
+/// Every trial is by both agents and has the requests of its schedule, and the server has served those and the single requests
+/// beside them.
+pub(crate) fn check_served(result: &CapacityResult, server: &Running) {
+    let (mut least, mut most) = (0.0, PILOT_MAX);
+    for trial in &result.trials {
+        assert_eq!(trial.agents, ["a", "b"], "{trial:?}");
+        // The shares are those of one schedule: together they have its requests.
+        let due = trial.rate_per_s * trial.planned_s;
+        assert!((trial.requests as f64 - due).abs() <= 1.0, "{trial:?}");
+        least += due - trial.unanswered as f64 - 1.0;
+        most += due * (1.0 + result.method.warmup_share) + 2.0;
+        most += if trial.outcome == TrialOutcome::Failed { DRAINED_MAX } else { 0.0 };
+    }
+    let counts = server.counters();
+    let served = (counts.requests + counts.in_vain) as f64;
+    assert!((least..=most).contains(&served), "{served} served, {least} to {most} sent: {result:?}");
+}
+
 #[test]
 fn two_agents_put_each_trial_on_the_server_once() {
     let Some(fleet) = Fleet::with_broker("a search by two agents") else { return };
@@ -55,19 +73,7 @@ fn two_agents_put_each_trial_on_the_server_once() {
     assert_eq!(result.agents, ["a", "b"]);
     assert!(searched.out.contains("2 agents (a, b)"), "{}", searched.out);
     assert!(!result.trials.is_empty(), "{searched:?}");
-    let (mut least, mut most) = (0.0, PILOT_MAX);
-    for trial in &result.trials {
-        assert_eq!(trial.agents, ["a", "b"], "{trial:?}");
-        // The shares are those of one schedule: together they have its requests.
-        let due = trial.rate_per_s * trial.planned_s;
-        assert!((trial.requests as f64 - due).abs() <= 1.0, "{trial:?}");
-        least += due - trial.unanswered as f64 - 1.0;
-        most += due * (1.0 + result.method.warmup_share) + 2.0;
-        most += if trial.outcome == TrialOutcome::Failed { DRAINED_MAX } else { 0.0 };
-    }
-    let counts = server.counters();
-    let served = (counts.requests + counts.in_vain) as f64;
-    assert!((least..=most).contains(&served), "{served} served, {least} to {most} sent: {result:?}");
+    check_served(&result, &server);
     // What agents measured is in the report, and nowhere else.
     let runs = fs::read_dir(fleet.folder.0.join("state/prony/runs")).into_iter().flatten().flatten();
     let left: Vec<_> = runs.map(|run| run.file_name()).filter(|name| name != "reported").collect();

@@ -5,6 +5,7 @@ mod ab_flags;
 mod agents;
 mod agents_capacity;
 mod agents_killed;
+mod agents_study;
 mod agents_together;
 mod bad_servers;
 mod binary;

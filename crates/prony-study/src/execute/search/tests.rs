@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use prony_model::{
-    CapacityOutcome, ExecEvent, ExecPlan, ExecResult, FleetResult, ProbePlan, ProbeResult, RunAgents,
-    RunEvent, RunPlan, RunResult, StudyMetric, StudyResult, ThresholdOutcome,
+    CapacityOutcome, ExecEvent, ExecPlan, ExecResult, ProbePlan, ProbeResult, RunAgents, RunEvent, RunPlan,
+    RunResult, StudyMetric, StudyResult, ThresholdOutcome,
 };
 
 use crate::capacity::Rig;
@@ -12,8 +12,8 @@ use crate::file::Overrides;
 use crate::fixture::{Place, answered};
 use crate::loads::LoadRunner as _;
 use crate::{
-    Begin, Confinement, Executed, Folder, Runner, RunnerError, Schedule, Study, StudyEvent, aggregate_folder,
-    execute,
+    Begin, Confinement, Executed, Folder, Led, Runner, RunnerError, Schedule, Study, StudyEvent,
+    aggregate_folder, execute,
 };
 
 /// A server of known capacity, which is ready at once.
@@ -29,12 +29,16 @@ impl Runner for Simulated {
         self.0.run(plan).map(|loaded| loaded.result).map_err(RunnerError)
     }
 
+    fn find_agents(&mut self, _: &RunAgents) -> Result<Vec<String>, RunnerError> {
+        unreachable!("no cell of these tests has agents")
+    }
+
     fn run_on_agents(
         &mut self,
         _: &RunPlan,
         _: &RunAgents,
         _: &mut dyn FnMut(RunEvent),
-    ) -> Result<FleetResult, RunnerError> {
+    ) -> Result<Led, RunnerError> {
         unreachable!("no cell of these tests has agents")
     }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use prony_fleet::agent::sha256;
 use prony_model::{FleetResult, fleet_from_json};
 use prony_report::clean;
+use prony_study::Led;
 use serde_json::Value;
 
 use super::bundle::{Bundle, PROGRAM, RESULTS};
@@ -16,7 +17,6 @@ use crate::cli_error::CliError;
 use crate::clock;
 use crate::cmd::fleet::Report;
 use crate::exit::Exit;
-use crate::fleet::Led;
 use crate::output::Destination;
 use crate::{output, signals};
 

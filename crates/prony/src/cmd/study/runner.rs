@@ -6,14 +6,14 @@ use std::time::Duration;
 use prony_fleet::controller::Event;
 use prony_fleet::protocol::Live;
 use prony_model::{
-    ExecEvent, ExecPlan, ExecResult, FleetResult, ProbePlan, ProbeResult, Progress, RunAgents, RunEvent,
-    RunPlan, RunResult,
+    ExecEvent, ExecPlan, ExecResult, ProbePlan, ProbeResult, Progress, RunAgents, RunEvent, RunPlan,
+    RunResult,
 };
-use prony_study::{Runner, RunnerError, Study};
+use prony_study::{Led, Runner, RunnerError, Study};
 use prony_supervisor::Watchdog;
 
 use crate::cli_error::CliError;
-use crate::fleet::{Leader, Led};
+use crate::fleet::Leader;
 use crate::progress::ProgressLine;
 use crate::{calibration, commit, signals};
 
@@ -56,6 +56,10 @@ impl Host {
         self.leader.as_mut().map_or(Ok(()), |leader| leader.find(&study.agents()))
     }
 
+    fn leading(&mut self) -> &mut Leader {
+        self.leader.as_mut().expect("invariant: a study with agents has who leads them")
+    }
+
     /// What decides whether the study is to end.
     pub(super) fn control(&self) -> prony_engine::Control {
         self.control.clone()
@@ -77,27 +81,28 @@ impl Runner for Host {
         Ok(result)
     }
 
+    fn find_agents(&mut self, agents: &RunAgents) -> Result<Vec<String>, RunnerError> {
+        let leader = self.leading();
+        if leader.names(agents).is_empty() {
+            leader.find(&[agents]).map_err(refused)?;
+        }
+        Ok(leader.names(agents))
+    }
+
     fn run_on_agents(
         &mut self,
         plan: &RunPlan,
         agents: &RunAgents,
         sink: &mut dyn FnMut(RunEvent),
-    ) -> Result<FleetResult, RunnerError> {
-        let leader = self.leader.as_mut().expect("invariant: a study with agents has who leads them");
+    ) -> Result<Led, RunnerError> {
         let mut lives = BTreeMap::new();
-        let led = leader.lead(plan, agents, &mut |event| {
+        let led = self.leading().lead(plan, agents, &mut |event| {
             if let Event::Live(name, live) = event {
                 lives.insert(name, live);
                 sink(RunEvent::Progress(progress(lives.values())));
             }
         });
-        match led.map_err(refused)? {
-            Led { fleet: Some(mut fleet), interrupted, .. } => {
-                fleet.merged.timing.interrupted |= interrupted;
-                Ok(fleet)
-            }
-            Led { failure, .. } => Err(RunnerError(failure.unwrap_or_else(|| "ended by hand".to_owned()))),
-        }
+        led.map_err(refused)
     }
 
     fn stored(&mut self) {
