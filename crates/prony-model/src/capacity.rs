@@ -189,6 +189,8 @@ pub enum CapacityLimit {
     Machine,
     /// Agents were lost.
     Agents,
+    /// The server was gone.
+    Server,
     /// No higher load was asked for.
     Asked,
     /// The time was over.
@@ -203,6 +205,7 @@ impl CapacityLimit {
             Self::Network => "network",
             Self::Machine => "machine",
             Self::Agents => "agents",
+            Self::Server => "server",
             Self::Asked => "asked",
             Self::Time => "time",
         }
@@ -458,6 +461,7 @@ mod tests {
             CapacityLimit::Network,
             CapacityLimit::Machine,
             CapacityLimit::Agents,
+            CapacityLimit::Server,
             CapacityLimit::Asked,
             CapacityLimit::Time,
         ] {

@@ -97,8 +97,10 @@ pub(crate) struct Alone {
 pub(crate) enum Drained {
     /// After this long.
     After(Duration),
-    /// Not within the limit.
+    /// Not within the limit, although it accepts connections.
     Never,
+    /// It accepted no connection when the wait ended: it is not there, so nothing says that it was overloaded.
+    Gone(String),
     /// Unknown, for this reason: no agent is left to send requests.
     Unknown(String),
     /// The user ended the wait.
@@ -145,6 +147,7 @@ pub(crate) fn wait_until_drained<R: LoadRunner>(
     let limit_ms =
         alone_ms.map_or(f64::INFINITY, |alone| (alone * DRAINED_FACTOR).max(alone + DRAINED_SLACK_MS));
     loop {
+        let mut gone = None;
         let sent = runner.elapsed().saturating_sub(began);
         match runner.run(&plan) {
             Ok(Loaded { result, .. }) => {
@@ -160,11 +163,12 @@ pub(crate) fn wait_until_drained<R: LoadRunner>(
             Err(error) => match R::cause(&error) {
                 Cause::Interrupt => return Drained::Interrupted,
                 Cause::Agents => return Drained::Unknown(R::describe(&error)),
-                Cause::Server | Cause::Share | Cause::Lost => {}
+                Cause::Server => gone = Some(R::describe(&error)),
+                Cause::Share | Cause::Lost => {}
             },
         }
         if runner.elapsed().saturating_sub(began) >= DRAINED_MAX {
-            return Drained::Never;
+            return gone.map_or(Drained::Never, Drained::Gone);
         }
         runner.pause(PAUSE);
     }

@@ -16,11 +16,28 @@ const WIDE: f64 = 2.0 * PRECISION;
 /// A longer search is not advised.
 const LONGEST_TIME: Duration = Duration::from_hours(4);
 
+/// A server that was missing at the end.
+#[derive(Clone, Copy)]
+pub(super) enum Missing<'a> {
+    /// It accepts connections, and does not answer as before.
+    NotRecovered {
+        /// After this load.
+        rate_per_s: f64,
+    },
+    /// It accepts none.
+    Gone {
+        /// In this load.
+        rate_per_s: f64,
+        /// How that is known.
+        why: &'a str,
+    },
+}
+
 /// The findings, the worst first.
 pub(super) fn findings(
     outcome: &CapacityOutcome,
     trials: &[CapacityTrial],
-    not_recovered_after: Option<f64>,
+    missing: Option<Missing<'_>>,
     interrupted: bool,
     time: Duration,
 ) -> Vec<Finding> {
@@ -38,21 +55,33 @@ pub(super) fn findings(
     }));
     findings.extend(undecided(outcome, &longer));
     findings.extend(unconfirmed(outcome, &longer));
-    findings.extend(not_recovered_after.map(|rate| {
-        finding(
-            FindingCode::NotRecovered,
-            Severity::Warning,
-            vec![Evidence::new("rate", rate, "per_s")],
-            format!(
-                "after {} /s the server did not answer as before within 30 s, and the search ended",
-                whole(rate)
-            ),
-            "look at the server's queue, and restart it before the next search".to_owned(),
-        )
-    }));
+    findings.extend(missing.map(not_recovered));
     findings.extend(void_trials(outcome, trials));
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     findings
+}
+
+fn not_recovered(missing: Missing<'_>) -> Finding {
+    let (rate_per_s, message, advice) = match missing {
+        Missing::NotRecovered { rate_per_s } => (
+            rate_per_s,
+            format!(
+                "after {} /s the server did not answer as before within 30 s, and the search ended",
+                whole(rate_per_s)
+            ),
+            "look at the server's queue, and restart it before the next search",
+        ),
+        Missing::Gone { rate_per_s, why } => (
+            rate_per_s,
+            format!(
+                "at {} /s the server went away, and was not back within 30 s ({why}): that trial is void, and the search ended",
+                whole(rate_per_s)
+            ),
+            "find out why it ended: its log, and the system's (out of memory?); restart it before the next search",
+        ),
+    };
+    let evidence = vec![Evidence::new("rate", rate_per_s, "per_s")];
+    finding(FindingCode::NotRecovered, Severity::Warning, evidence, message, advice.to_owned())
 }
 
 fn undecided(outcome: &CapacityOutcome, longer: &str) -> Option<Finding> {

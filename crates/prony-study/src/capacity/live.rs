@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use prony_model::words::{milliseconds, plural, whole};
 use prony_model::{
-    CAPACITY_FORMAT, CAPACITY_VERSION, CapacityLimit, CapacityMethod, CapacityOutcome, CapacityResult,
-    CapacityTrial, End, Figure, Load, PlainFigure, Problem, Rate, RunPlan, RunResult, TrialOutcome,
-    TrialPurpose, TrialTimes, Varied, Verdict,
+    CAPACITY_FORMAT, CAPACITY_VERSION, CapacityLimit, CapacityMethod, CapacityResult, CapacityTrial, End,
+    Figure, Load, PlainFigure, Problem, Rate, RunPlan, RunResult, TrialOutcome, TrialPurpose, TrialTimes,
+    Varied, Verdict,
 };
 
-use super::findings::findings;
+use super::findings::{Missing, findings};
 use super::outcome::outcome;
 use super::search::{
     COARSE, CONFIRM_SHARE, CONFIRM_TRIALS, EXCEED_RATIO, Found, Next, PRECISION, Search, SearchOptions,
@@ -222,10 +222,10 @@ struct Searching<'a> {
     trials: Vec<CapacityTrial>,
     tried: Vec<Tried>,
     notes: Vec<String>,
-    /// The load after which the server did not come back.
+    /// The load after which the server did not answer as before.
     not_recovered_after: Option<f64>,
-    /// Why the server did not answer at all any more.
-    died: Option<String>,
+    /// The load in which the server went away, and why it is known to be gone.
+    died: Option<(f64, String)>,
     /// Why no more load can be put on it.
     stopped: Option<String>,
     interrupted: bool,
@@ -247,20 +247,18 @@ impl Searching<'_> {
             self.one(&plan, runner);
             runner.pause(PAUSE + PAUSE_AFTER_VOID * self.spoiled_in_a_row());
         };
-        let found = match &self.stopped {
-            Some(_) => Found { limit: Some(CapacityLimit::Agents), ..found },
-            None => found,
+        let found = match (&self.died, &self.stopped) {
+            (Some(_), _) => Found { limit: Some(CapacityLimit::Server), ..found },
+            (None, Some(_)) => Found { limit: Some(CapacityLimit::Agents), ..found },
+            (None, None) => found,
         };
-        let outcome = match &self.died {
-            // What is gone has no capacity, unless it carried something before.
-            Some(why) if found.carried.is_none() => CapacityOutcome::Unknown { reason: why.clone() },
-            _ => {
-                let carried_per_s = found.carried.map_or(0.0, |carried| carried.rate_per_s);
-                outcome(&found, &self.tried, |limit| self.reason(limit, carried_per_s))
-            }
+        let carried_per_s = found.carried.map_or(0.0, |carried| carried.rate_per_s);
+        let outcome = outcome(&found, &self.tried, |limit| self.reason(limit, carried_per_s));
+        let missing = match (&self.died, self.not_recovered_after) {
+            (Some((rate_per_s, why)), _) => Some(Missing::Gone { rate_per_s: *rate_per_s, why }),
+            (None, after) => after.map(|rate_per_s| Missing::NotRecovered { rate_per_s }),
         };
-        let findings =
-            findings(&outcome, &self.trials, self.not_recovered_after, self.interrupted, options.time);
+        let findings = findings(&outcome, &self.trials, missing, self.interrupted, options.time);
         self.notes.extend(nevertheless(&self.tried));
         self.notes.extend(lost_agents(runner));
         let Pilot { result, alone_ms, .. } = pilot;
@@ -303,36 +301,35 @@ impl Searching<'_> {
             self.search.end();
             return;
         };
-        let (mut made, evaluated) = match runner.run(&run_plan) {
+        let (loaded, mut evaluated) = match runner.run(&run_plan) {
             Ok(loaded) if loaded.result.timing.interrupted => return self.interrupt(),
             Ok(loaded) => {
-                let objectives = &self.live.objectives;
-                let evaluated = evaluate(&loaded, objectives, plan.purpose);
-                let made = trial(&loaded, &evaluated, objectives, plan.purpose, plan.length.as_secs_f64());
-                (made, evaluated)
+                let evaluated = evaluate(&loaded, &self.live.objectives, plan.purpose);
+                (Some(loaded), evaluated)
             }
             Err(error) => {
                 let why = R::describe(&error);
-                let evaluated = match R::cause(&error) {
+                let limit = match R::cause(&error) {
                     Cause::Interrupt => return self.interrupt(),
                     Cause::Agents => return self.stop(why),
-                    Cause::Share => Evaluated::void(CapacityLimit::Client, why),
-                    Cause::Lost => Evaluated::void(CapacityLimit::Agents, why),
-                    Cause::Server => {
-                        self.died = Some(format!(
-                            "the server did not answer at {} /s: {why}",
-                            whole(plan.rate_per_s)
-                        ));
-                        self.notes.extend(self.died.clone());
-                        Evaluated::clear(TrialOutcome::Failed, why)
-                    }
+                    Cause::Share => CapacityLimit::Client,
+                    Cause::Lost => CapacityLimit::Agents,
+                    Cause::Server => CapacityLimit::Server,
                 };
-                (not_made(plan, evaluated.outcome, evaluated.reason.clone()), evaluated)
+                (None, Evaluated::void(limit, why))
             }
         };
-        // Of sessions, too, whose requests follow from answers.
-        made.rate_per_s = plan.rate_per_s;
-        let outcome = made.outcome;
+        let recovered_after_s =
+            if evaluated.is_overload() { self.wait(plan, &mut evaluated, runner) } else { None };
+        let made = match &loaded {
+            Some(loaded) => {
+                trial(loaded, &evaluated, &self.live.objectives, plan.purpose, plan.length.as_secs_f64())
+            }
+            None => not_made(plan, evaluated.outcome, evaluated.reason.clone()),
+        };
+        // Of sessions the rate is theirs, not that of their requests.
+        let made = CapacityTrial { rate_per_s: plan.rate_per_s, recovered_after_s, ..made };
+        let Evaluated { outcome, void_by, is_disturbed, .. } = evaluated;
         if plan.purpose == TrialPurpose::Confirm && outcome == TrialOutcome::Failed {
             self.notes.push(format!(
                 "{} /s was not carried for {} s, although shorter trials at more were: the bound was lowered",
@@ -340,36 +337,40 @@ impl Searching<'_> {
                 whole(plan.length.as_secs_f64())
             ));
         }
-        let Evaluated { void_by, is_disturbed, .. } = evaluated;
         let tried = Tried { plan: *plan, outcome, void_by, is_disturbed };
         self.tried.push(tried);
         self.search.record(tried);
-        if outcome == TrialOutcome::Failed || tried.is_missed() {
-            made.recovered_after_s = self.recovered(runner);
-            if made.recovered_after_s.is_none() && !self.interrupted && self.stopped.is_none() {
-                self.not_recovered_after = Some(plan.rate_per_s);
-                self.search.end();
-            }
-        }
         runner.ended(&made);
         self.trials.push(made);
     }
 
-    /// Waits until single requests take as long as before any load; returns how long that took, seconds, or `None` if it was
-    /// not to be waited for.
-    fn recovered<R: TrialRunner>(&mut self, runner: &mut R) -> Option<f64> {
+    /// Waits until single requests take as long as before any load; returns how long that took, seconds. Where they never do, the
+    /// search ends. A server that is gone was not necessarily overloaded by this trial, which is void then.
+    fn wait<R: TrialRunner>(
+        &mut self,
+        plan: &TrialPlan,
+        evaluated: &mut Evaluated,
+        runner: &mut R,
+    ) -> Option<f64> {
         match wait_until_drained(&self.live.plan, self.alone_ms, runner) {
-            Drained::After(after) => Some(after.as_secs_f64()),
-            Drained::Never => None,
-            Drained::Unknown(why) => {
-                self.stop(why);
-                None
+            Drained::After(after) => return Some(after.as_secs_f64()),
+            Drained::Never => {
+                self.not_recovered_after = Some(plan.rate_per_s);
+                self.search.end();
             }
-            Drained::Interrupted => {
-                self.interrupt();
-                None
+            Drained::Gone(why) => {
+                let reason = match evaluated.outcome {
+                    TrialOutcome::Failed => format!("{}; the server was gone: {why}", evaluated.reason),
+                    _ => format!("the server was gone: {why}"),
+                };
+                *evaluated = Evaluated::void(CapacityLimit::Server, reason);
+                self.died = Some((plan.rate_per_s, why));
+                self.search.end();
             }
+            Drained::Unknown(why) => self.stop(why),
+            Drained::Interrupted => self.interrupt(),
         }
+        None
     }
 
     fn interrupt(&mut self) {
@@ -395,6 +396,11 @@ impl Searching<'_> {
         match limit {
             CapacityLimit::Agents => {
                 self.stopped.clone().unwrap_or_else(|| format!("too many agents were lost{at}"))
+            }
+            CapacityLimit::Server => {
+                let gone = self.died.as_ref();
+                let gone = gone.map(|(rate_per_s, why)| format!(" at {} /s: {why}", whole(*rate_per_s)));
+                format!("the server was gone{}", gone.unwrap_or(at))
             }
             CapacityLimit::Client => format!("the client is the limit{at}"),
             CapacityLimit::Network => format!("the network is the limit{at}"),

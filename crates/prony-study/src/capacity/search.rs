@@ -212,7 +212,7 @@ impl TriedLoad {
 
     fn blocked_by(&self) -> Option<CapacityLimit> {
         let by = self.void_by?;
-        let may_pass = matches!(by, CapacityLimit::Machine | CapacityLimit::Agents);
+        let may_pass = matches!(by, CapacityLimit::Machine | CapacityLimit::Agents | CapacityLimit::Server);
         let most = if may_pass { VOID_OF_MACHINE_MAX } else { VOID_OF_CLIENT_MAX };
         (self.voids_in_a_row >= most).then_some(by)
     }

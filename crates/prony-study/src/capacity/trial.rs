@@ -162,7 +162,16 @@ pub(super) struct Evaluated {
 }
 
 impl Evaluated {
-    pub(super) fn clear(outcome: TrialOutcome, reason: String) -> Self {
+    /// The load may have been more than the server carries, and a queue may be left.
+    pub(super) fn is_overload(&self) -> bool {
+        match self.outcome {
+            TrialOutcome::Passed => false,
+            TrialOutcome::Failed => true,
+            TrialOutcome::Void => self.is_disturbed || self.void_by == Some(CapacityLimit::Server),
+        }
+    }
+
+    fn clear(outcome: TrialOutcome, reason: String) -> Self {
         Self { outcome, reason, void_by: None, is_disturbed: false }
     }
 

@@ -218,7 +218,9 @@ impl Loading<'_> {
                 Drained::Unknown(why) => {
                     self.notes.push(format!("whether the server is back could not be checked: {why}"));
                 }
-                Drained::Never => self.findings.push(not_drained(plan.retries.as_ref(), is_last)),
+                Drained::Never | Drained::Gone(_) => {
+                    self.findings.push(not_drained(plan.retries.as_ref(), is_last));
+                }
                 Drained::Interrupted => self.interrupted = true,
             }
         }

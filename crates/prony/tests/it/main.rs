@@ -11,6 +11,7 @@ mod bad_servers;
 mod binary;
 mod calibration;
 mod capacity;
+mod capacity_died;
 mod overload;
 mod compare;
 mod curl;

@@ -34,6 +34,9 @@ pub(crate) struct Rig {
     dies_at: f64,
     /// After a rate this high single requests take long.
     jams_at: f64,
+    /// From this rate on half of the requests fail, as often as that.
+    breaks_at: f64,
+    breaks_times: usize,
     is_jammed: bool,
     is_dead: bool,
     /// After so many runs it stops answering, too.
@@ -60,6 +63,8 @@ impl Rig {
             ended: Vec::new(),
             dies_at: f64::INFINITY,
             jams_at: f64::INFINITY,
+            breaks_at: f64::INFINITY,
+            breaks_times: usize::MAX,
             is_jammed: false,
             is_dead: false,
             dies_after_runs: usize::MAX,
@@ -99,6 +104,7 @@ impl LoadRunner for Rig {
             return Err("connection refused".to_owned());
         }
         let measured_s = measured.as_secs_f64();
+        let mut failed_share = 0.0;
         let mut result = stored();
         result.plan = plan.clone();
         result.timing.measured_s = measured_s;
@@ -124,6 +130,10 @@ impl LoadRunner for Rig {
                 self.seeds.push(plan.seed);
                 self.is_jammed |= asked >= self.jams_at;
                 self.is_dead |= asked >= self.dies_at;
+                if asked >= self.breaks_at && self.breaks_times > 0 {
+                    self.breaks_times -= 1;
+                    failed_share = 0.5;
+                }
                 result.rate.asked_per_s = Some(asked);
                 let excess = (asked / self.capacity - 1.0).max(0.0);
                 let queue_ms = |share: f64| self.service_ms + 1e3 * excess * measured_s * share;
@@ -151,12 +161,13 @@ impl LoadRunner for Rig {
                 (asked * measured_s, asked * measured_s, queue_ms(0.5), queue_ms(0.99))
             }
         };
-        let (sent, done) = (whole_number(sent), whole_number(done));
+        let (sent, done) = (whole_number(sent), whole_number(done * (1.0 - failed_share)));
         result.requests = prony_model::Requests {
             intended: sent,
             sent,
             answered: done,
             done,
+            failed: sent - done,
             ..prony_model::Requests::default()
         };
         result.latency.response = summary(done, p50, p99, p99 * 1.1);
@@ -260,10 +271,27 @@ fn a_server_that_dies_ends_the_search_with_what_is_known() {
     let mut rig = Rig { dies_at: 900.0, ..Rig::new(2000.0) };
     let result = live("response.p99 < 50ms").search(&mut rig).expect("a search");
     assert!(result.trials.iter().all(|trial| trial.rate_per_s < 2100.0));
-    assert!(result.notes.iter().any(|note| note.contains("connection refused")), "{:?}", result.notes);
-    assert!(codes(&result).contains(&FindingCode::NotRecovered), "{:?}", result.findings);
+    let gone = result.findings.iter().find(|finding| finding.code == FindingCode::NotRecovered);
+    assert!(
+        gone.is_some_and(|finding| finding.message.contains("connection refused")),
+        "{:?}",
+        result.findings
+    );
     let last = result.trials.last().expect("a trial");
-    assert_eq!((last.outcome, last.reason.as_str()), (TrialOutcome::Failed, "connection refused"));
+    assert_eq!(
+        (last.outcome, last.reason.as_str()),
+        (TrialOutcome::Void, "the server was gone: connection refused")
+    );
+    // Not one trial says that the server was overloaded.
+    assert!(result.trials.iter().all(|trial| trial.outcome != TrialOutcome::Failed), "{:?}", result.trials);
+    let CapacityOutcome::AtLeast { limit, reason, .. } = &result.outcome else {
+        panic!("{:?}", result.outcome)
+    };
+    assert_eq!(*limit, CapacityLimit::Server);
+    assert!(
+        reason.starts_with("the server was gone at ") && reason.ends_with("connection refused"),
+        "{reason}"
+    );
 }
 
 #[test]
@@ -273,6 +301,36 @@ fn a_server_that_dies_before_it_carried_anything_has_no_capacity() {
     let CapacityOutcome::Unknown { reason } = &result.outcome else { panic!("{:?}", result.outcome) };
     assert!(reason.contains("connection refused"), "{reason}");
     assert_eq!(result.verdict, Verdict::Invalid);
+}
+
+/// The requests of the trial fail, and nobody is there afterwards.
+#[test]
+fn a_trial_in_which_the_server_dies_is_no_upper_bound() {
+    let mut rig = Rig { dies_at: 900.0, breaks_at: 900.0, ..Rig::new(1000.0) };
+    let result = live("response.p99 < 50ms").search(&mut rig).expect("a search");
+    let last = result.trials.last().expect("a trial");
+    assert!(last.outcome == TrialOutcome::Void && last.failed > 0, "{last:?}");
+    assert!(
+        last.reason.contains("had no good answer") && last.reason.contains("the server was gone"),
+        "{last:?}"
+    );
+    assert!(
+        matches!(result.outcome, CapacityOutcome::AtLeast { limit: CapacityLimit::Server, lower_per_s, .. } if lower_per_s < 900.0),
+        "{:?}",
+        result.outcome
+    );
+}
+
+/// Stopped for a while: it accepts connections and comes back, and the rates at which that happened are tried again.
+#[test]
+fn a_server_that_is_back_is_searched_on() {
+    let mut rig = Rig { breaks_at: 900.0, breaks_times: 1, ..Rig::new(1000.0) };
+    let result = live("response.p90 < 50ms").search(&mut rig).expect("a search");
+    assert!(result.trials.iter().any(|trial| trial.failed > 0 && trial.outcome == TrialOutcome::Failed));
+    let CapacityOutcome::Between { lower_per_s, upper_per_s, is_decided, .. } = result.outcome else {
+        panic!("{:?}", result.outcome)
+    };
+    assert!(is_decided && lower_per_s <= 1005.0 && upper_per_s >= 1000.0, "{:?}", result.outcome);
 }
 
 #[test]
