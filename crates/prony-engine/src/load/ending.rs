@@ -1,11 +1,25 @@
 //! The end of a worker's part of a run: when it comes, and what is written down of what is still outstanding then.
 
 use crate::clock::{self, Nanos};
-use crate::load::driver::Slot;
+use crate::load::driver::{Io, Slot};
 use crate::load::worker::{Pace, Worker};
 use crate::record::slice::WaitCause;
 
 impl Worker {
+    /// Sends what became due since the last turn and before the end, on connections that are free: that this worker wakes up a
+    /// little late is no reason to leave it out.
+    pub(super) fn send_last<I: Io>(&mut self, io: &mut I) {
+        if self.aborted {
+            return;
+        }
+        let last = self.stop_at.saturating_sub(1);
+        match self.pace {
+            Pace::Open(_) => self.dispatch_requests(io, last),
+            Pace::Sessions(_) => self.dispatch_steps(io, last),
+            Pace::Closed { .. } => {}
+        }
+    }
+
     /// The measured part is over: no request is begun any more.
     pub(super) fn stop(&mut self, now: Nanos) {
         self.stopped = true;

@@ -277,6 +277,7 @@ impl Worker {
             }
         }
         if now >= self.stop_at && !self.stopped {
+            self.send_last(io);
             self.stop(now);
         }
         if now >= self.recorder.slice_ends() {
@@ -384,6 +385,22 @@ mod tests {
         worker.stop_at = 20;
         worker.turn(&mut io, 20);
         assert!(worker.is_over(20), "what waited is counted as never sent");
+    }
+
+    #[test]
+    fn what_is_due_just_before_the_end_is_sent_where_a_connection_is_free() {
+        let (mut worker, mut io) = (open_loop(2, 2), ScriptedIo::default());
+        worker.turn(&mut io, 0);
+        io.connect_all(&mut worker, 0);
+        let slot = worker.closed.pop().expect("a second connection");
+        worker.connect(&mut io, slot, 0);
+        io.connect_all(&mut worker, 0);
+        let sent = |io: &ScriptedIo| io.count(|call| matches!(call, Call::Send(_)));
+        assert_eq!(sent(&io), 1);
+        // The second request is due a nanosecond before the end, at which the worker wakes up.
+        worker.stop_at = 2;
+        worker.turn(&mut io, 2);
+        assert_eq!((sent(&io), worker.stopped), (2, true), "no server kept it from being sent");
     }
 
     #[test]
