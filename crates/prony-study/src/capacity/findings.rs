@@ -41,8 +41,10 @@ pub(super) fn findings(
     interrupted: bool,
     time: Duration,
 ) -> Vec<Finding> {
-    let longer =
-        format!("give it more time: --time {}m", whole((time * 2).min(LONGEST_TIME).as_secs_f64() / 60.0));
+    let longer = format!(
+        "give it more time: --time {}m",
+        whole(((time * 2).min(LONGEST_TIME).as_secs_f64() / 60.0).ceil())
+    );
     let mut findings = Vec::new();
     findings.extend(interrupted.then(|| {
         finding(
@@ -196,6 +198,17 @@ mod tests {
             client_cpu_share: 0.0,
             recovered_after_s: None,
         }
+    }
+
+    #[test]
+    fn the_advised_time_is_longer_however_short_the_search_was() {
+        let advice = |seconds: u64| {
+            let outcome = CapacityOutcome::Unknown { reason: "no trial".to_owned() };
+            findings(&outcome, &[], None, false, Duration::from_secs(seconds)).remove(0).advice
+        };
+        assert!(advice(10).ends_with("--time 1m"), "{}", advice(10));
+        assert!(advice(40).ends_with("--time 2m"), "{}", advice(40));
+        assert!(advice(600).ends_with("--time 20m"), "{}", advice(600));
     }
 
     #[test]

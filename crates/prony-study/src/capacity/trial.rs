@@ -53,6 +53,12 @@ impl Objectives {
                      server.cpu < 80%",
                 ));
             }
+            if is_impossible(threshold) {
+                return Err(Problem::new(
+                    format!("`{threshold}` can't be met by any server"),
+                    "allow what a good one does: success >= 100%, errors <= 0%, or a time above 0",
+                ));
+            }
         }
         Ok(())
     }
@@ -142,6 +148,18 @@ fn disturbed(fault: Fault, judgement: Judgement) -> Evaluated {
             Evaluated { is_disturbed: true, ..Evaluated::void(limit, reason) }
         }
         _ => Evaluated::void(limit, reason),
+    }
+}
+
+/// Shares lie within 0 and 1, and nothing that is measured is below 0.
+fn is_impossible(threshold: &Threshold) -> bool {
+    let Some(bound) = threshold.bound_in_unit() else { return false };
+    match threshold.operator {
+        Operator::Below => bound <= 0.0,
+        Operator::AtMost => bound < 0.0,
+        Operator::Above => threshold.figure.unit() == Unit::Share && bound >= 1.0,
+        Operator::AtLeast => threshold.figure.unit() == Unit::Share && bound > 1.0,
+        _ => false,
     }
 }
 

@@ -368,6 +368,11 @@ fn what_no_load_can_meet_is_refused_before_any() {
     refused(&live("response.p99 < 20ms"), &mut Rig::new(40.0), "one request alone takes 25.0 ms");
     refused(&live("response.p99.99 < 1s"), &mut Rig::new(40.0), "needs");
     refused(&live("response.p99 > 20ms"), &mut Rig::new(40.0), "does not bound");
+    for objective in
+        ["response.p99 < 0ms", "errors < 0%", "success > 100%", "success >= 101%", "server.cpu < 0%"]
+    {
+        refused(&live(objective), &mut Rig::new(40.0), "can't be met by any server");
+    }
 }
 
 #[test]
