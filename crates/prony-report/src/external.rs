@@ -12,7 +12,7 @@ use crate::page::Page;
 
 /// The quantiles that are shown, and their headings; JSON has all of them.
 const SHOWN: [(f64, &str); 5] = [(0.5, "p50"), (0.9, "p90"), (0.95, "p95"), (0.99, "p99"), (0.999, "p99.9")];
-/// Columns of a figure.
+/// Columns of a figure at least.
 const CELL: usize = 9;
 /// Columns of a figure's name.
 const NAME: usize = 10;
@@ -28,15 +28,17 @@ pub fn text(result: &ExternalResult, style: &Style) -> String {
         page.parts(&parts(result.tool, series));
         let times = times(series);
         if !times.is_empty() {
+            let widest = times.iter().map(|(_, value)| value.len() + 1).max().unwrap_or_default();
+            let cell = CELL.max(widest);
             // As many to a line as fit.
-            let most = (page.style().columns().saturating_sub(NAME) / CELL).max(1);
+            let most = (page.style().columns().saturating_sub(NAME) / cell).max(1);
             for (index, chunk) in times.chunks(most).enumerate() {
                 let row = |cells: &mut dyn Iterator<Item = &str>| {
-                    cells.map(|cell| format!("{cell:>CELL$}")).collect::<Vec<_>>().concat()
+                    cells.map(|text| format!("{text:>cell$}")).collect::<Vec<_>>().concat()
                 };
                 let label = if index == 0 { "ms" } else { "" };
-                page.line(&format!("{label:<NAME$}{}", row(&mut chunk.iter().map(|(name, _)| *name))));
-                page.line(&format!(
+                page.fitting(&format!("{label:<NAME$}{}", row(&mut chunk.iter().map(|(name, _)| *name))));
+                page.fitting(&format!(
                     "{:<NAME$}{}",
                     "",
                     row(&mut chunk.iter().map(|(_, value)| value.as_str()))
@@ -227,4 +229,29 @@ fn notes(sides: [ExternalSide<'_>; 2]) -> Vec<(&'static str, String)> {
             .extend(side.result.unknown.iter().map(|unknown| ("unknown", format!("of {letter}: {unknown}"))));
     }
     notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Found by the fuzzer `reports`: a Locust file whose percentiles have 17 digits.
+    #[test]
+    fn figures_of_any_length_stay_apart_and_within_the_page() {
+        for value in [1.5, 1_234_567.0, 63_442_260_001_520_480.0, 1e300] {
+            let quantiles =
+                vec![ExternalQuantile { q: 0.5, ms: value }, ExternalQuantile { q: 0.9, ms: value }];
+            let series = ExternalSeries { max_ms: Some(value), quantiles, ..ExternalSeries::default() };
+            let result = ExternalResult::new(ExternalTool::Locust, vec![series]);
+            for width in [40, 80] {
+                let drawn = text(&result, &Style { width, colour: false, unicode: true });
+                assert!(drawn.lines().all(|line| line.chars().count() <= width), "{drawn}");
+                let shown = cell(value);
+                if shown.len() + NAME < width {
+                    let whole = drawn.split_whitespace().filter(|word| *word == shown).count();
+                    assert_eq!(whole, 3, "{drawn}");
+                }
+            }
+        }
+    }
 }
