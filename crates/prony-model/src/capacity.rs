@@ -146,7 +146,7 @@ pub enum CapacityOutcome {
         /// Whether a long trial a little below carried.
         confirmation: Confirmation,
     },
-    /// Not even the least load that was tried was carried.
+    /// Not even the least load that was tried was carried; or none of those that were tried for long.
     Below {
         /// Per second.
         upper_per_s: f64,

@@ -85,7 +85,7 @@ impl CapacityResult {
                 Some(format!("at least {} /s: {reason}", per_s(*lower_per_s)))
             }
             CapacityOutcome::Below { upper_per_s } => {
-                Some(format!("not even {} /s is carried, the least that was tried", per_s(*upper_per_s)))
+                Some(format!("not even {} /s is carried", per_s(*upper_per_s)))
             }
             CapacityOutcome::Unknown { reason } => Some(reason.clone()),
             CapacityOutcome::Users => Some("users were varied, not the rate".to_owned()),

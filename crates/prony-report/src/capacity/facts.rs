@@ -68,14 +68,15 @@ pub(crate) fn answer(result: &CapacityResult) -> (&'static str, String) {
         CapacityOutcome::AtLeast { lower_per_s, reason, .. } => {
             ("AT LEAST", format!("{} {unit} with {}: {reason}", rate(*lower_per_s), objective(result)))
         }
-        CapacityOutcome::Below { upper_per_s } => (
-            "BELOW",
-            format!(
-                "{} {unit}, the least load that was tried, is not carried with {}",
-                rate(*upper_per_s),
-                objective(result)
-            ),
-        ),
+        CapacityOutcome::Below { upper_per_s } => {
+            let is_least = result.trials.iter().all(|trial| trial.rate_per_s >= *upper_per_s);
+            let which = if is_least {
+                ", the least load that was tried, is not carried"
+            } else {
+                " is not carried for long, and lower loads were tried for short times only,"
+            };
+            ("BELOW", format!("{} {unit}{which} with {}", rate(*upper_per_s), objective(result)))
+        }
         CapacityOutcome::Unknown { reason } => ("UNKNOWN", reason.clone()),
         CapacityOutcome::Users => ("SCALING", result.scaling.as_ref().map(scaling).unwrap_or_default()),
     }

@@ -332,7 +332,7 @@ impl Searching<'_> {
         let Evaluated { outcome, void_by, is_disturbed, .. } = evaluated;
         if plan.purpose == TrialPurpose::Confirm && outcome == TrialOutcome::Failed {
             self.notes.push(format!(
-                "{} /s was not carried for {} s, although shorter trials at more were: the bound was lowered",
+                "{} /s was not carried for {} s, although shorter trials at more were",
                 whole(plan.rate_per_s),
                 whole(plan.length.as_secs_f64())
             ));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use prony_model::{CapacityLimit, CapacityOutcome, Confirmation, TrialOutcome};
+use prony_model::{CapacityLimit, CapacityOutcome, Confirmation, TrialOutcome, TrialPurpose};
 use prony_stats::{Capacity, Trial};
 
 use super::search::{Found, Tried};
@@ -55,6 +55,7 @@ pub(super) fn interval(trials: &[Tried]) -> Option<Capacity> {
     let has_passed = |tried: &Tried| {
         (tried.outcome != TrialOutcome::Void).then_some(tried.outcome == TrialOutcome::Passed)
     };
+    let trials = &trusted(trials);
     let best = of(trials, has_passed)?;
     if !trials.iter().any(|tried| tried.is_disturbed) {
         return Some(best);
@@ -65,6 +66,23 @@ pub(super) fn interval(trials: &[Tried]) -> Option<Capacity> {
     let high = best.high.max(low);
     let estimate = quiet.map_or((worst.estimate * best.estimate).sqrt(), |quiet| quiet.estimate);
     Some(Capacity { estimate: estimate.clamp(low, high), low, high })
+}
+
+/// Where a long trial failed and did not pass when it was repeated, the short ones before it that passed say nothing: a burst carried
+/// them.
+fn trusted(trials: &[Tried]) -> Vec<Tried> {
+    let is_long = |tried: &Tried| tried.plan.purpose == TrialPurpose::Confirm;
+    let is_repeated = |failed: &Tried| {
+        let mut others =
+            trials.iter().filter(|tried| is_long(tried) && tried.outcome == TrialOutcome::Passed);
+        others.any(|passed| passed.plan.rate_per_s >= failed.plan.rate_per_s)
+    };
+    let failed = trials
+        .iter()
+        .position(|tried| is_long(tried) && tried.outcome == TrialOutcome::Failed && !is_repeated(tried));
+    let (before, after) = trials.split_at(failed.unwrap_or_default());
+    let kept = before.iter().filter(|tried| is_long(tried) || tried.outcome == TrialOutcome::Failed);
+    kept.chain(after).copied().collect()
 }
 
 /// The interval by those of `trials` that `has_passed` knows.

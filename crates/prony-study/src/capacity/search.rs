@@ -137,6 +137,10 @@ pub(super) struct Search {
     strides: i32,
     confirmed: Option<(f64, Duration)>,
     confirm_voids: u32,
+    /// The long trial failed, which may be chance: it is made once more.
+    repeat: Option<TrialPlan>,
+    /// It failed twice, so that short ones that passed were carried by a burst: all trials are long from then on.
+    is_long: bool,
     /// Set where the server is gone or the search was ended by hand.
     ended: bool,
 }
@@ -229,6 +233,8 @@ impl Search {
             strides: 0,
             confirmed: None,
             confirm_voids: 0,
+            repeat: None,
+            is_long: false,
             ended: false,
         }
     }
@@ -237,14 +243,18 @@ impl Search {
     pub(super) fn record(&mut self, tried: Tried) {
         self.trials.push(tried);
         let Tried { plan, outcome, void_by, .. } = tried;
-        if plan.purpose == TrialPurpose::Confirm {
+        if plan.purpose == TrialPurpose::Confirm || self.is_long {
             match outcome {
-                TrialOutcome::Passed => self.confirmed = Some((plan.rate_per_s, plan.length)),
-                TrialOutcome::Failed => self.confirm_voids = 0,
+                TrialOutcome::Passed => {
+                    (self.confirmed, self.repeat) = (Some((plan.rate_per_s, plan.length)), None);
+                }
+                TrialOutcome::Failed if self.is_long => {}
+                TrialOutcome::Failed if self.repeat.is_none() => self.repeat = Some(plan),
+                TrialOutcome::Failed => self.distrust_short_trials(),
                 TrialOutcome::Void => self.confirm_voids += 1,
             }
         }
-        let (length_s, trial_s) = (plan.length.as_secs_f64(), self.length(plan.rate_per_s).as_secs_f64());
+        let (length_s, trial_s) = (plan.length.as_secs_f64(), self.short(plan.rate_per_s).as_secs_f64());
         let load = self.load(plan.rate_per_s);
         load.trial_s = trial_s;
         match outcome {
@@ -266,6 +276,17 @@ impl Search {
         load.voids_in_a_row = 0;
     }
 
+    /// From here on trials are long, and one decides on its load. What short ones failed stays.
+    fn distrust_short_trials(&mut self) {
+        (self.is_long, self.repeat) = (true, None);
+        for load in &mut self.loads {
+            (load.passed_s, load.passed_disturbed_s, load.missed_s) = (0.0, 0.0, 0.0);
+        }
+        if let Some((rate_per_s, length)) = self.confirmed {
+            self.load(rate_per_s).passed_s = length.as_secs_f64();
+        }
+    }
+
     /// Ends the search with what is known: the server is gone, or somebody wants it.
     pub(super) fn end(&mut self) {
         self.ended = true;
@@ -276,6 +297,12 @@ impl Search {
         let left = self.options.time.saturating_sub(elapsed);
         if self.ended || self.trials.len() >= TRIALS_MAX {
             return Next::End(self.found(Some(CapacityLimit::Time).filter(|_| !self.ended)));
+        }
+        if let Some(repeat) = self.repeat {
+            if Self::cost(&repeat) <= left && self.confirm_voids < VOID_OF_CLIENT_MAX {
+                return Next::Try(repeat);
+            }
+            self.distrust_short_trials();
         }
         match self.wanted() {
             Wanted::Load(rate, purpose) => {
@@ -420,10 +447,10 @@ impl Search {
         let carried = self.bounds().0?;
         let rate_per_s = rounded(CONFIRM_SHARE * carried.rate_per_s);
         let is_made = self.confirmed.is_some_and(|(rate, _)| rate >= rate_per_s);
-        if is_made || self.confirm_voids >= VOID_OF_CLIENT_MAX {
+        if is_made || self.is_long || self.confirm_voids >= VOID_OF_CLIENT_MAX {
             return None;
         }
-        let length = self.length(rate_per_s) * CONFIRM_TRIALS;
+        let length = self.short(rate_per_s) * CONFIRM_TRIALS;
         Some(TrialPlan { rate_per_s, length, purpose: TrialPurpose::Confirm })
     }
 
@@ -431,8 +458,12 @@ impl Search {
         TrialPlan { rate_per_s, length: self.length(rate_per_s), purpose }
     }
 
-    /// Long enough for the quantiles.
     fn length(&self, rate_per_s: f64) -> Duration {
+        self.short(rate_per_s) * if self.is_long { CONFIRM_TRIALS } else { 1 }
+    }
+
+    /// Long enough for the quantiles.
+    fn short(&self, rate_per_s: f64) -> Duration {
         let needed = Duration::try_from_secs_f64(self.options.requests_needed / rate_per_s);
         self.options.trial.max(needed.unwrap_or(self.options.trial))
     }
