@@ -24,6 +24,10 @@ pub fn read(
     format: Option<&LogFormat>,
     selection: &Selection,
 ) -> Result<Recording, ReplayError> {
+    if let Some(host) = selection.hosts.first() {
+        let what = format!("{} is a log, whose lines name no host: {host} can't be selected", opened.file);
+        return Err(Problem::new(what, "leave out --host: it is for HAR files").into());
+    }
     let mut source = Lines { number: 0, line: Vec::new() };
     let mut first: Vec<(u64, Vec<u8>)> = Vec::new();
     while first.len() < GUESSED_FROM && source.next(opened)? {

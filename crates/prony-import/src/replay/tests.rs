@@ -106,6 +106,10 @@ fn a_window_is_a_part_of_the_log() {
     check(Selection { until: at(3), ..Selection::default() }, 3);
     let length = Some(Duration::from_secs(2));
     check(Selection { since: at(3), length, ..Selection::default() }, 2);
+    let hosts = vec!["a.example".to_owned()];
+    let refused = read_log(content.as_bytes(), None, &Selection { hosts, ..Selection::default() });
+    let problem = refused.expect_err("no host in a log").problem();
+    assert!(problem.what.contains("is a log, whose lines name no host"), "{}", problem.what);
     let nothing = read_log(content.as_bytes(), None, &Selection { since: at(99), ..Selection::default() });
     let problem = nothing.expect_err("nothing").problem();
     assert!(problem.what.contains("none of the 10 lines"), "{problem}");
