@@ -55,7 +55,9 @@ pub(super) fn findings(
             "the bounds are what was known by then; start it again for narrower ones".to_owned(),
         )
     }));
-    findings.extend(undecided(outcome, &longer));
+    let is_gone = matches!(missing, Some(Missing::Gone { .. }));
+    findings
+        .extend(undecided(outcome, if is_gone { "restart the server, and search again" } else { &longer }));
     findings.extend(unconfirmed(outcome, &longer));
     findings.extend(missing.map(not_recovered));
     findings.extend(void_trials(outcome, trials));
