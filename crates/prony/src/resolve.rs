@@ -71,6 +71,9 @@ pub(crate) fn resolve(args: &RunArgs, seed: u64) -> Result<ResolvedArgs, CliErro
     refuse_abort_for_nothing(&args)?;
     let (args, scenario) = scenario::with_scenario(args)?;
     let plan = plan(&args, body, scenario, seed)?;
+    for threshold in args.thresholds.all() {
+        threshold.refuse_unknown_names(&plan).map_err(|problem| problem.after("--threshold "))?;
+    }
     let notes = notes.into_iter().chain(repeated_work(&plan)).collect();
     resolved(&args, plan, notes)
 }

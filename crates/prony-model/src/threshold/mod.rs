@@ -2,13 +2,15 @@
 //!
 //! In reading order: `figure` (the figures, their names and units; `plain` has those that are no family), `amount`
 //! (numbers with units), `parse` (text to [`Threshold`], or what is wrong and where), `reading` (a figure of a run),
-//! `evaluate` (met, missed or undecided), `certain` (what can't be met any more, while the run is on). docs/thresholds.md
+//! `evaluate` (met, missed or undecided), `certain` (what can't be met any more, while the run is on), `names` (steps and
+//! stages that a plan does not have). docs/thresholds.md
 //! describes the language.
 
 mod amount;
 mod certain;
 mod evaluate;
 mod figure;
+mod names;
 mod parse;
 mod plain;
 mod reading;

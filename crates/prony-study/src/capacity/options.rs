@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use prony_model::{Figure, Problem, Rate, RunPlan, Spelling, Threshold};
+use prony_model::{Problem, Rate, RunPlan, Spelling, Threshold};
 
 use super::live::{LiveCapacity, refuse_too_long};
 use super::trial::Objectives;
@@ -79,7 +79,9 @@ impl CapacityOptions {
         let objectives = Objectives { thresholds: self.objectives.clone(), errors_max };
         let of_slo = |problem: Problem| problem.after(&format!("{} ", spelled("slo"))).about("slo");
         objectives.check().map_err(of_slo)?;
-        refuse_unknown_steps(&objectives, &plan).map_err(of_slo)?;
+        for threshold in &objectives.thresholds {
+            threshold.refuse_unknown_names(&plan).map_err(of_slo)?;
+        }
         let peak_per_s = per_s(self.peak);
         let live = LiveCapacity { plan, objectives, from_per_s: from, to_per_s: to, peak_per_s, trial, time };
         if let Some(from) = from {
@@ -87,23 +89,4 @@ impl CapacityOptions {
         }
         Ok(live)
     }
-}
-
-/// A step that no session has would leave every trial without an answer.
-fn refuse_unknown_steps(objectives: &Objectives, plan: &RunPlan) -> Result<(), Problem> {
-    let flows = plan.scenario.iter().flat_map(|scenario| &scenario.flows);
-    let names: Vec<&str> = flows.flat_map(|flow| &flow.steps).map(|step| step.name.as_str()).collect();
-    for threshold in &objectives.thresholds {
-        let Figure::Step(name, _) = threshold.figure else { continue };
-        if !names.contains(&name.as_str()) {
-            let what = format!("`{threshold}` is about a step that the load does not have");
-            let advice = if names.is_empty() {
-                "steps are those of a scenario".to_owned()
-            } else {
-                format!("its steps are {}", names.join(", "))
-            };
-            return Err(Problem::new(what, advice));
-        }
-    }
-    Ok(())
 }

@@ -40,6 +40,16 @@ fn what_can_not_be_is_refused() {
     );
     check(&["--stages", "1:1s", "-n", "5"], "--requests and --stages both say when", "leave out one of them");
     check(&["--stages", "1:100h,1:100h"], "a duration over 168 hours", "several runs");
+    check(
+        &["--stages", "a=1:1s,2:1s", "--threshold", "stage.b.response.p99 < 1s"],
+        "`stage.b.response.p99 < 1s` is about a stage that the load does not have",
+        "its stages are a, 2",
+    );
+    check(
+        &["--rate", "5", "--threshold", "step.buy.success > 99%"],
+        "is about a step that the load does not have",
+        "steps are those of a scenario",
+    );
     check(&["--arrivals", "poisson"], "there is no rate", "add --rate 500, or --stages");
     check(
         &["--rate", "5", "--poisson", "--arrivals", "poisson"],
