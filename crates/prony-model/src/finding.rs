@@ -18,6 +18,20 @@ pub struct Finding {
     pub advice: String,
 }
 
+impl Finding {
+    /// A finding whose `evidence` is of (name, value, unit).
+    pub fn new(
+        code: FindingCode,
+        severity: Severity,
+        evidence: &[(&str, f64, &str)],
+        message: String,
+        advice: impl Into<String>,
+    ) -> Self {
+        let evidence = evidence.iter().map(|(name, value, unit)| Evidence::new(name, *value, unit)).collect();
+        Self { code, severity, evidence, message, advice: advice.into() }
+    }
+}
+
 /// One number behind a finding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

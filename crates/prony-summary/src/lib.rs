@@ -6,7 +6,7 @@
 //! This crate must never open a socket, read a clock or a file, or put words on a page: values in, results out.
 //!
 //! Reading order: `latency` (one distribution), `second` (that of a second), `stages` (those of a stage), `stored` (read back from a result), `server` (what
-//! a server used for each request), `fleet` (several results).
+//! a server used for each request), `timeline` (what changed along a run), `fleet` (several results).
 
 mod fleet;
 mod latency;
@@ -14,6 +14,7 @@ mod second;
 mod server;
 mod stages;
 mod stored;
+mod timeline;
 
 pub use fleet::{Grid, Merger, merge, rate_ends};
 pub use latency::{Distributions, add_intervals, histogram_data, summary};
@@ -21,3 +22,4 @@ pub use second::second_quantiles;
 pub use server::{add_requests, memory_growth};
 pub use stages::{StageRecords, stage};
 pub use stored::{DistributionError, check_distributions, distribution};
+pub use timeline::Timeline;

@@ -6,7 +6,7 @@ use prony_model::words::{grouped, milliseconds, percent_of, plural};
 use prony_model::{Finding, FindingCode, Outcome, Severity};
 use prony_stats::{LittleAudit, check_possible, little_edges};
 
-use super::{Facts, finding};
+use super::Facts;
 use crate::record::slice::Lengths;
 
 /// Share of failures above which nothing should be compared.
@@ -24,7 +24,7 @@ const LITTLE_LEAST: u64 = 1000;
 pub(super) fn no_success(facts: &Facts<'_>) -> Option<Finding> {
     let requests = &facts.result.requests;
     if requests.intended == 0 && !facts.result.timing.interrupted {
-        return Some(finding(
+        return Some(Finding::new(
             FindingCode::NoSuccess,
             Severity::Invalid,
             &[("intended", 0.0, "count"), ("measured", facts.result.timing.measured_s, "s")],
@@ -39,7 +39,7 @@ pub(super) fn no_success(facts: &Facts<'_>) -> Option<Finding> {
         || "none had an answer before the end".to_owned(),
         |error| format!("mostly {}, e.g. {}", error.kind.description(), error.first_example),
     );
-    Some(finding(
+    Some(Finding::new(
         FindingCode::NoSuccess,
         Severity::Warning,
         &[("intended", requests.intended as f64, "count"), ("answered", requests.answered as f64, "count")],
@@ -54,7 +54,7 @@ pub(super) fn no_events(facts: &Facts<'_>) -> Option<Finding> {
     if events.streams > 0 || events.without_events == 0 {
         return None;
     }
-    Some(finding(
+    Some(Finding::new(
         FindingCode::NoEvents,
         Severity::Warning,
         &[("without_events", events.without_events as f64, "count")],
@@ -74,7 +74,7 @@ pub(super) fn error_share(facts: &Facts<'_>) -> Option<Finding> {
     let most = facts.result.errors.first().map_or_else(String::new, |error| {
         format!(", mostly {}, e.g. {}", error.kind.description(), error.first_example)
     });
-    Some(finding(
+    Some(Finding::new(
         FindingCode::ErrorShare,
         Severity::Warning,
         &[("failed", requests.failed as f64, "count"), ("share", share, "share")],
@@ -100,7 +100,7 @@ pub(super) fn censored(facts: &Facts<'_>) -> Option<Finding> {
         return None;
     }
     let severity = if bounded { Severity::Warning } else { Severity::Note };
-    Some(finding(
+    Some(Finding::new(
         FindingCode::Censored,
         severity,
         &[("without_answer", count as f64, "count"), ("share", share, "share")],
@@ -120,7 +120,7 @@ pub(super) fn latency_near_run_length(facts: &Facts<'_>) -> Option<Finding> {
     if facts.plan().end.duration().is_none() || p90 <= run_ms * NEAR_RUN_LENGTH {
         return None;
     }
-    Some(finding(
+    Some(Finding::new(
         FindingCode::LatencyNearRunLength,
         Severity::Warning,
         &[("response_p90", p90, "ms"), ("run", run_ms, "ms")],
@@ -180,7 +180,7 @@ fn unlike_littles_law(audit: LittleAudit, impossible: Option<String>, edges: f64
             audit.rate_times_mean, audit.in_flight
         )
     });
-    Some(finding(
+    Some(Finding::new(
         FindingCode::LittlesLaw,
         Severity::Warning,
         &[("in_flight", audit.in_flight, "count"), ("rate_times_mean", audit.rate_times_mean, "count")],
@@ -201,7 +201,7 @@ pub(super) fn few_samples(facts: &Facts<'_>) -> Option<Finding> {
         100..200 => "p90",
         _ => "p95",
     };
-    Some(finding(
+    Some(Finding::new(
         FindingCode::FewSamples,
         Severity::Note,
         &[("done", done as f64, "count")],
@@ -225,7 +225,7 @@ pub(super) fn mixed_lengths(facts: &Facts<'_>) -> Option<Finding> {
     } else {
         format!("{} to {}", grouped(shortest), plural(longest, "byte"))
     };
-    Some(finding(
+    Some(Finding::new(
         FindingCode::MixedLengths,
         Severity::Note,
         &[
@@ -263,9 +263,9 @@ pub(super) fn interrupted(facts: &Facts<'_>) -> Option<Finding> {
         let rest = "what was measured until then is here";
         (Severity::Note, format!("the run was {how} after {seconds:.1} s{why}; {rest}"))
     };
-    timing
-        .interrupted
-        .then(|| finding(FindingCode::Interrupted, severity, &[("measured", seconds, "s")], message, advice))
+    timing.interrupted.then(|| {
+        Finding::new(FindingCode::Interrupted, severity, &[("measured", seconds, "s")], message, advice)
+    })
 }
 
 #[cfg(test)]

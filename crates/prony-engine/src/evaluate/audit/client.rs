@@ -4,7 +4,7 @@ use prony_model::words::{milliseconds, percent, times};
 use prony_model::{CoreUse, Environment, Finding, FindingCode, Severity};
 
 use super::delay::Quote;
-use super::{Facts, finding, graded};
+use super::{Facts, graded};
 
 /// Share of a core that a worker thread may use: warn, invalid.
 const CPU_SHARE: (f64, f64) = (0.80, 0.95);
@@ -25,7 +25,7 @@ pub(super) fn client_cpu(facts: &Facts<'_>) -> Option<Finding> {
 /// Evaluates a worker thread that used `share` of a core.
 fn near_its_core(share: f64, advice: impl FnOnce() -> String) -> Option<Finding> {
     let severity = graded(share, CPU_SHARE.0, CPU_SHARE.1)?;
-    Some(finding(
+    Some(Finding::new(
         FindingCode::ClientCpu,
         severity,
         &[("cpu_share_peak", share, "share")],
@@ -112,7 +112,7 @@ fn waiting(share: f64, cores: Option<CoreUse>, threads: u32) -> Option<Finding> 
             format!("a worker thread waited {waited} of the time for a CPU that other processes were using");
         (message, own_core.to_owned())
     };
-    Some(finding(FindingCode::RunQueueWait, severity, &evidence, message, advice))
+    Some(Finding::new(FindingCode::RunQueueWait, severity, &evidence, message, advice))
 }
 
 /// Requests were sent later than they could have been.
@@ -121,7 +121,7 @@ pub(super) fn send_lag(facts: &Facts<'_>) -> Option<Finding> {
     let response = facts.response_ms("0.99", 0.99)?;
     let share = if response > 0.0 { lag / response } else { 0.0 };
     let severity = graded(share, LAG_SHARE.0, LAG_SHARE.1)?;
-    let found = finding(
+    let found = Finding::new(
         FindingCode::SendLag,
         severity,
         &[("lag_p99", lag, "ms"), ("response_p99", response, "ms"), ("share", share, "share")],
@@ -146,7 +146,7 @@ fn away(longest: f64, count: u64, wall_s: f64) -> Option<Finding> {
     }
     let per_s = count as f64 / wall_s.max(1e-9);
     let severity = if per_s > GAPS_PER_S { Severity::Warning } else { Severity::Note };
-    Some(finding(
+    Some(Finding::new(
         FindingCode::LoopGap,
         severity,
         &[("loop_gap_max", longest, "ms"), ("gaps_over_1ms", count as f64, "count")],

@@ -4,7 +4,7 @@ use prony_model::words::{milliseconds, percent};
 use prony_model::{Evidence, Finding, FindingCode, KERNEL_P99, Severity};
 
 use super::client::more_threads;
-use super::{Facts, finding, graded};
+use super::{Facts, graded};
 
 /// The client's own share of the slowest responses: warn, invalid.
 const TAIL_SHARE: (f64, f64) = (0.10, 0.50);
@@ -40,7 +40,7 @@ pub(super) fn tail_blame(facts: &Facts<'_>) -> Option<Finding> {
     } else {
         "the client made part of this p99"
     };
-    let found = finding(
+    let found = Finding::new(
         FindingCode::TailBlame,
         severity,
         &evidence,
@@ -59,7 +59,7 @@ pub(super) fn receive_delay(facts: &Facts<'_>) -> Option<Finding> {
     let response = facts.response_ms("0.99", 0.99)?;
     let share = if response > 0.0 { delay / response } else { 0.0 };
     let severity = milder_if_short(graded(share, RECEIVE_SHARE.0, RECEIVE_SHARE.1)?, delay);
-    let found = finding(
+    let found = Finding::new(
         FindingCode::ReceiveDelay,
         severity,
         &[("arrival_p99", delay, "ms"), ("response_p99", response, "ms"), ("share", share, "share")],
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn a_p99_by_the_kernels_clock_is_quoted_in_place_of_one_that_the_client_made() {
         let found = |severity| {
-            finding(
+            Finding::new(
                 FindingCode::TailBlame,
                 severity,
                 &[("share", 0.6, "share")],

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use prony_model::words::{grouped, milliseconds, percent_of, plural, whole};
 use prony_model::{ErrorKind, Finding, FindingCode, Load, Severity};
 
+use super::Facts;
 use super::client::is_busy;
-use super::{Facts, finding};
 use crate::machine::environment::port_range;
 use crate::machine::server::time_wait_towards;
 
@@ -34,7 +34,7 @@ pub(super) fn rate_not_reached(facts: &Facts<'_>) -> Option<Finding> {
         return None;
     }
     let sent = facts.result.rate.sent_per_s;
-    Some(finding(
+    Some(Finding::new(
         FindingCode::RateNotReached,
         Severity::Invalid,
         &[("asked", target, "per_s"), ("sent", sent, "per_s"), ("shortfall", shortfall, "share")],
@@ -96,7 +96,7 @@ impl Waits {
             return None;
         }
         let severity = if held_back { Severity::Warning } else { Severity::Note };
-        Some(finding(
+        Some(Finding::new(
             FindingCode::Blocked,
             severity,
             &[
@@ -179,7 +179,7 @@ pub(super) fn connections_not_reached(facts: &Facts<'_>) -> Option<Finding> {
         return None;
     }
     let severity = if share < CONNECTION_SHARE.1 { Severity::Invalid } else { Severity::Warning };
-    Some(finding(
+    Some(Finding::new(
         FindingCode::ConnectionsNotReached,
         severity,
         &[("asked", f64::from(connections), "count"), ("reached", reached as f64, "count")],
@@ -218,7 +218,7 @@ fn ports_used_up(failed: u64, scarce: bool, opened: u64, ports: u64) -> Option<F
     } else {
         return None;
     };
-    Some(finding(
+    Some(Finding::new(
         FindingCode::Ports,
         severity,
         &[
@@ -261,7 +261,7 @@ fn time_wait_sockets() -> Option<u64> {
 pub(super) fn descriptors(facts: &Facts<'_>) -> Option<Finding> {
     let failed = facts.result.requests.failed_by_kind.get(&ErrorKind::NoDescriptor).copied()?;
     let limit = facts.result.environment.open_files_limit.unwrap_or_default();
-    Some(finding(
+    Some(Finding::new(
         FindingCode::Descriptors,
         Severity::Invalid,
         &[("failed", failed as f64, "count"), ("open_files_limit", limit as f64, "count")],
@@ -288,7 +288,7 @@ pub(super) fn not_reused(facts: &Facts<'_>) -> Option<Finding> {
         return None;
     }
     let sent = facts.totals.whole_run.sent_now;
-    Some(finding(
+    Some(Finding::new(
         FindingCode::NotReused,
         Severity::Note,
         &[("reused", connections.reused as f64, "count"), ("sent", sent as f64, "count")],
@@ -317,7 +317,7 @@ pub(super) fn closed_loop(facts: &Facts<'_>) -> Option<Finding> {
     let in_flight = f64::from(connections) * f64::from(facts.result.in_flight_per_connection());
     let implied_ms = in_flight / rate * 1e3;
     let half = round_down(facts.result.rate.done_per_s / 2.0);
-    Some(finding(
+    Some(Finding::new(
         FindingCode::ClosedLoop,
         Severity::Note,
         &[
@@ -351,7 +351,7 @@ pub(super) fn stream_limit(facts: &Facts<'_>) -> Option<Finding> {
         Load::Open { .. } => Severity::Note,
     };
     let [most, wanted] = [limit, asked].map(|streams| connections * u64::from(streams));
-    Some(finding(
+    Some(Finding::new(
         FindingCode::StreamLimit,
         severity,
         &[("limit", limit.into(), "count"), ("asked", asked.into(), "count")],
@@ -375,7 +375,7 @@ pub(super) fn connection_per_request(facts: &Facts<'_>) -> Option<Finding> {
     if facts.keep_alive || facts.totals.whole_run.reused > 0 || share <= CONNECT_SHARE {
         return None;
     }
-    Some(finding(
+    Some(Finding::new(
         FindingCode::ConnectionPerRequest,
         Severity::Note,
         &[

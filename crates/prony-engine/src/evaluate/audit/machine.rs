@@ -3,7 +3,7 @@
 use prony_model::words::{percent, plural, times};
 use prony_model::{CleanParts, CutReason, Finding, FindingCode, MachineUse, Severity};
 
-use super::{Facts, finding, graded};
+use super::{Facts, graded};
 
 /// Share of the CPU time that a hypervisor may give to others: warn, invalid.
 const STEAL_SHARE: (f64, f64) = (0.01, 0.05);
@@ -81,7 +81,7 @@ impl Machine<'_> {
             )
         };
         let advice = "nothing, if that is enough; a longer --duration gives more clean time";
-        Some(finding(FindingCode::CleanParts, Severity::Note, &evidence, message, advice))
+        Some(Finding::new(FindingCode::CleanParts, Severity::Note, &evidence, message, advice))
     }
 
     /// Whether the figures come from clean parts only.
@@ -96,7 +96,7 @@ impl Machine<'_> {
         }
         let share = self.used.steal_share?;
         let severity = graded(share, STEAL_SHARE.0, STEAL_SHARE.1)?;
-        Some(finding(
+        Some(Finding::new(
             FindingCode::Steal,
             severity,
             &[("steal", share, "share")],
@@ -133,7 +133,13 @@ impl Machine<'_> {
             )
         };
         let message = format!("CPU pressure: tasks waited for a CPU {} of the time: {who}", percent(share));
-        Some(finding(FindingCode::Contention, severity, &[("pressure", share, "share")], message, advice))
+        Some(Finding::new(
+            FindingCode::Contention,
+            severity,
+            &[("pressure", share, "share")],
+            message,
+            advice,
+        ))
     }
 
     /// The control group's CPU quota ran out.
@@ -144,7 +150,7 @@ impl Machine<'_> {
         } else {
             "give the container more CPU (docker: --cpus, Kubernetes: limits.cpu)"
         };
-        Some(finding(
+        Some(Finding::new(
             FindingCode::Throttled,
             Severity::Warning,
             &[("throttled", throttled as f64, "count")],
@@ -161,7 +167,7 @@ impl Machine<'_> {
     fn frequency(&self) -> Option<Finding> {
         let drift = self.used.frequency_drift.filter(|drift| *drift > FREQUENCY_DRIFT.0)?;
         let severity = if drift > FREQUENCY_DRIFT.1 { Severity::Warning } else { Severity::Note };
-        Some(finding(
+        Some(Finding::new(
             FindingCode::Frequency,
             severity,
             &[("drift", drift, "share")],
@@ -177,7 +183,7 @@ impl Machine<'_> {
     /// The network stack dropped packets.
     fn softnet_drops(&self) -> Option<Finding> {
         let dropped = self.used.softnet_dropped.filter(|dropped| *dropped > 0)?;
-        Some(finding(
+        Some(Finding::new(
             FindingCode::SoftnetDrops,
             Severity::Warning,
             &[("dropped", dropped as f64, "count")],
@@ -196,7 +202,7 @@ impl Machine<'_> {
         let advice = "use another machine; on a virtual one, ask for a clock source of tsc or kvm-clock \
                       (/sys/devices/system/clocksource/clocksource0/available_clocksource)";
         if let Some(after) = &self.used.clock_source_became {
-            return Some(finding(
+            return Some(Finding::new(
                 FindingCode::ClockSource,
                 Severity::Invalid,
                 &[],
@@ -207,7 +213,7 @@ impl Machine<'_> {
             ));
         }
         SLOW_CLOCKS.contains(&before).then(|| {
-            finding(
+            Finding::new(
                 FindingCode::ClockSource,
                 Severity::Warning,
                 &[],

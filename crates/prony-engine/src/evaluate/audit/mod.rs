@@ -14,7 +14,7 @@ mod spikes;
 mod timeline;
 mod tls;
 
-use prony_model::{Evidence, Finding, FindingCode, RunPlan, RunResult, Severity};
+use prony_model::{Finding, RunPlan, RunResult, Severity};
 use prony_stats::Histogram;
 
 pub(crate) use timeline::latency_drift;
@@ -142,18 +142,6 @@ fn unsorted_so_far(facts: &Facts<'_>) -> Vec<Finding> {
 fn sorted(mut findings: Vec<Finding>) -> Vec<Finding> {
     findings.sort_by_key(|finding| (std::cmp::Reverse(finding.severity), finding.code));
     findings
-}
-
-/// A finding in one expression.
-fn finding(
-    code: FindingCode,
-    severity: Severity,
-    evidence: &[(&str, f64, &str)],
-    message: String,
-    advice: impl Into<String>,
-) -> Finding {
-    let evidence = evidence.iter().map(|(name, value, unit)| Evidence::new(name, *value, unit)).collect();
-    Finding { code, severity, evidence, message, advice: advice.into() }
 }
 
 /// The severity of `value` between two thresholds; `None` below the first.

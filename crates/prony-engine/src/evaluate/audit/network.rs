@@ -3,7 +3,7 @@
 use prony_model::words::{grouped, percent, plural};
 use prony_model::{Finding, FindingCode, MachineUse, RunPlan, Severity};
 
-use super::{Facts, finding};
+use super::Facts;
 use crate::kernel::tcp_sampling::TcpSamples;
 
 /// Share of the segments that may be sent again: more is loss that quantiles show.
@@ -57,7 +57,7 @@ impl Network<'_> {
         } else {
             "send a smaller body, or use fewer --connections; a larger receive buffer is for the server to set"
         };
-        Some(finding(
+        Some(Finding::new(
             FindingCode::SendBuffer,
             Severity::Warning,
             &[
@@ -99,7 +99,7 @@ impl Network<'_> {
                 .to_owned(),
             own => format!("{} by {} of this run's own connections", grouped(own), grouped(resent)),
         };
-        Some(finding(
+        Some(Finding::new(
             FindingCode::Retransmissions,
             severity,
             &[
@@ -132,7 +132,7 @@ impl Network<'_> {
         if !self.here || worst == 0 {
             return None;
         }
-        Some(finding(
+        Some(Finding::new(
             FindingCode::ListenQueue,
             Severity::Warning,
             &[("overflows", overflows as f64, "count"), ("drops", drops as f64, "count")],

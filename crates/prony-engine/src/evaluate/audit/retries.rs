@@ -3,7 +3,7 @@
 use prony_model::words::{grouped, percent, plural};
 use prony_model::{Finding, FindingCode, RetryUse, Severity};
 
-use super::{Facts, finding};
+use super::Facts;
 
 /// Retries as a share of the requests from which on they are a load of their own: the usual budget of clients that have
 /// one (20 % in Finagle and Envoy).
@@ -27,7 +27,7 @@ pub(super) fn retry_storm(facts: &Facts<'_>) -> Option<Finding> {
         "a server that fails because it is overloaded is kept there by its clients' retries: bound them with \
          --retry-budget 20%, and see what it does without --retries"
     };
-    Some(finding(
+    Some(Finding::new(
         FindingCode::RetryStorm,
         Severity::Warning,
         &[

@@ -6,7 +6,7 @@ use prony_model::words::{grouped, milliseconds, percent, plural};
 use prony_model::{ErrorKind, Finding, FindingCode, Severity};
 use prony_stats::Histogram;
 
-use super::{Facts, finding};
+use super::Facts;
 use crate::clock::Nanos;
 
 const MILLISECOND: Nanos = 1_000_000;
@@ -114,7 +114,7 @@ impl Connecting<'_> {
         evidence.extend(near.iter().map(|&(name, count)| (name, count as f64, "count")));
         let advice = "let the server accept faster or listen with a longer backlog (see listen-queue), or open fewer \
                       --connections; a firewall that drops packets looks the same";
-        Some(finding(FindingCode::SynRetransmission, severity, &evidence, message, advice))
+        Some(Finding::new(FindingCode::SynRetransmission, severity, &evidence, message, advice))
     }
 }
 
@@ -162,7 +162,7 @@ fn delayed_ack(services: &Histogram, first_byte: Option<Nanos>) -> Option<Findin
         }
     };
     let advice = "set TCP_NODELAY in the server, or let it write head and body at once";
-    Some(finding(FindingCode::DelayedAck, severity, &evidence, message, advice))
+    Some(Finding::new(FindingCode::DelayedAck, severity, &evidence, message, advice))
 }
 
 /// How many values are in `range`.

@@ -3,7 +3,7 @@
 use prony_model::words::{grouped, milliseconds, plural, whole};
 use prony_model::{Finding, FindingCode, Handshakes, ServerCertificate, Severity, TlsUse};
 
-use super::{Facts, finding};
+use super::Facts;
 
 /// Handshakes dominate where they take more of the response time than all else together.
 const HANDSHAKE_SHARE: f64 = 0.5;
@@ -58,7 +58,7 @@ pub(super) fn findings(facts: &Facts<'_>) -> Vec<Finding> {
 /// The server may be anybody.
 fn not_verified(seen: &Seen<'_>) -> Option<Finding> {
     (!seen.tls.verified).then(|| {
-        finding(
+        Finding::new(
             FindingCode::NotVerified,
             Severity::Note,
             &[],
@@ -80,7 +80,7 @@ fn handshakes_dominate(seen: &Seen<'_>) -> Option<Finding> {
     if share <= HANDSHAKE_SHARE {
         return None;
     }
-    Some(finding(
+    Some(Finding::new(
         FindingCode::HandshakesDominate,
         Severity::Note,
         &[
@@ -123,7 +123,7 @@ fn no_resumption(seen: &Seen<'_>) -> Option<Finding> {
             "let all processes of the server share the key of its tickets (nginx: ssl_session_ticket_key)",
         )
     };
-    Some(finding(
+    Some(Finding::new(
         FindingCode::NoResumption,
         Severity::Note,
         &[
@@ -149,7 +149,7 @@ fn rsa_key_cost(seen: &Seen<'_>) -> Option<Finding> {
     if share <= RSA_CORE_SHARE {
         return None;
     }
-    Some(finding(
+    Some(Finding::new(
         FindingCode::RsaKeyCost,
         Severity::Note,
         &[

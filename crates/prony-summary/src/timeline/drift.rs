@@ -1,26 +1,20 @@
 //! How the response time of a soak drifted: by little, all along, and beyond its own slow swings.
 
 use prony_model::words::percent;
-use prony_model::{Finding, FindingCode, Interval, LatencyDrift, RunPlan, Severity};
+use prony_model::{Finding, FindingCode, Interval, LatencyDrift, Severity};
 use prony_stats::{Histogram, P99_COUNT_MIN, drift};
 
 use super::Timeline;
-use crate::evaluate::audit::finding;
-use crate::record::collect::Totals;
 
 /// A soak: from this length on a drift is looked for that is smaller, but certain.
 const SOAK_S: f64 = 300.0;
 /// Drift over a soak that matters, as a share of the median of its parts.
 const SOAK_DRIFT: f64 = 0.02;
 
-/// How the response time of a soak drifted; nothing for a run that is none. `responses` are those of the good responses.
-pub(crate) fn latency_drift(plan: &RunPlan, totals: &Totals, responses: &Histogram) -> Vec<LatencyDrift> {
-    Timeline::of(plan, totals, responses).map_or_else(Vec::new, |timeline| timeline.drift())
-}
-
 impl Timeline<'_> {
     /// How the tail and the median drifted over a soak, the tail first: what grows without a bound shows there first.
-    pub(super) fn drift(&self) -> Vec<LatencyDrift> {
+    /// Nothing for a run that is no soak.
+    pub fn drift(&self) -> Vec<LatencyDrift> {
         let settled = self.settled();
         let Some((first, _)) = settled.first() else { return Vec::new() };
         let (groups, hours) = (settled.len(), self.seconds(self.parts.len() - first) / 3600.0);
@@ -64,12 +58,12 @@ impl Timeline<'_> {
 }
 
 /// A soak drifted by little, all along and beyond what its own slow swings explain.
-pub(super) fn drifted(found: &[LatencyDrift]) -> Option<Finding> {
+pub(crate) fn drifted(found: &[LatencyDrift]) -> Option<Finding> {
     let found = found.iter().find(|drift| drift.is_drift)?;
     let &LatencyDrift { ref quantile, per_hour_ms, interval, change, tau, p, correlation, .. } = found;
     let Interval { low, high, .. } = interval;
     let direction = if change > 0.0 { "rose" } else { "fell" };
-    Some(finding(
+    Some(Finding::new(
         FindingCode::NotSteady,
         Severity::Note,
         &[
