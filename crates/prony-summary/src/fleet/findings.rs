@@ -4,6 +4,8 @@
 use prony_model::words::{milliseconds, percent, plural};
 use prony_model::{Evidence, Finding, FindingCode, FleetAgent, RunResult, Severity, StartSpread, Verdict};
 
+use crate::timeline::drifted;
+
 /// Agents may be ready that far apart,
 const SPREAD_MIN_NS: f64 = 10e6;
 /// or this share of the measured part apart.
@@ -28,7 +30,11 @@ pub(super) fn findings(
         start_spread.and_then(|spread| wide_start(merged.timing.measured_s, spread)),
         overlap_share.and_then(|share| overlap(share, merged.plan.end.requests().is_some())),
     ];
-    together.into_iter().flatten().chain(doubts(agents)).collect()
+    let mut findings: Vec<Finding> = together.into_iter().flatten().chain(doubts(agents)).collect();
+    if !findings.iter().any(|finding| finding.code == FindingCode::NotSteady) {
+        findings.extend(drifted(&merged.drift));
+    }
+    findings
 }
 
 /// `a, b and 3 more`.

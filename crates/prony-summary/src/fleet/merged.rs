@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use prony_model::{
     Clock, DriverUsed, ErrorKind, ErrorSummary, EventStreams, FORMAT, FleetAgent, Histograms, Latencies,
-    MachineUse, Outcome, OutcomeSummary, RunPlan, RunResult, Timing, VERSION, Verdict,
+    LatencyDrift, MachineUse, Outcome, OutcomeSummary, RunPlan, RunResult, Timing, VERSION, Verdict,
 };
 use prony_stats::Censored;
 
@@ -13,6 +13,7 @@ use super::totals::Totals;
 use super::{rate, scenario, series, slowest, stages, sums};
 use crate::latency::{Distributions, add_intervals, histogram_data, summary};
 use crate::stored::Place;
+use crate::timeline::Timeline;
 
 /// The result of all `agents` that have one, with the `totals` of their distributions and their `pieces` of time, for
 /// `plan`, that of the whole load; not evaluated.
@@ -25,7 +26,9 @@ pub(super) fn merged(
     let results: Vec<&RunResult> = agents.iter().filter_map(|agent| agent.result.as_deref()).collect();
     let first = results.first();
     let timing = timing(agents, &results);
-    let (latency, histograms) = clocks(&results, &mut totals, pieces, plan.stages.is_some());
+    // Intervals and a drift are those of one offered load.
+    let steady = pieces.filter(|_| plan.stages.is_none());
+    let (latency, histograms, drift) = clocks(plan, &results, &mut totals, steady);
     RunResult {
         format: FORMAT.to_owned(),
         version: VERSION,
@@ -70,7 +73,7 @@ pub(super) fn merged(
         thresholds: Vec::new(),
         environment: first.map(|result| result.environment.clone()).unwrap_or_default(),
         histograms,
-        drift: Vec::new(),
+        drift,
         pieces: None,
         timing,
     }
@@ -120,13 +123,13 @@ fn driver(results: &[&RunResult]) -> DriverUsed {
     DriverUsed { name: names.join(" and "), reason }
 }
 
-/// The clocks of all results, with intervals where all know their values by time, and the rate stays the same.
+/// The clocks of all results, with intervals and drift where all know their values by time.
 fn clocks(
+    plan: &RunPlan,
     results: &[&RunResult],
     totals: &mut Totals,
     pieces: Option<&Pieces>,
-    in_stages: bool,
-) -> (Latencies, Histograms) {
+) -> (Latencies, Histograms, Vec<LatencyDrift>) {
     let mut of = |clock| totals.take(Place::Clock(clock));
     let (response, service) = (of(Clock::Response), of(Clock::Service));
     let kernel_response = of(Clock::KernelResponse);
@@ -149,11 +152,14 @@ fn clocks(
         sampled: sums::sum(results, |result| result.kernel_clock.responses_asked),
     };
     let mut latency = distributions.latencies();
-    if let Some(pieces) = pieces.filter(|_| !in_stages) {
+    let mut drift = Vec::new();
+    if let Some(pieces) = pieces {
         add_intervals(&mut latency.response, &response, &pieces.response, pieces.length_ns);
         add_intervals(&mut latency.service, &service, &pieces.service, pieces.length_ns);
+        let warmup_s = plan.warmup.as_secs_f64();
+        drift = Timeline::new(&pieces.response, pieces.length_ns, &response, warmup_s).drift();
     }
-    (latency, distributions.histograms())
+    (latency, distributions.histograms(), drift)
 }
 
 /// Requests that were sent and had no answer when they were given up.
