@@ -1,5 +1,6 @@
 //! What speaks against the outcome of a search.
 
+use std::fmt;
 use std::time::Duration;
 
 use prony_model::words::{percent, percent_of, plural, whole};
@@ -16,20 +17,47 @@ const WIDE: f64 = 2.0 * PRECISION;
 /// A longer search is not advised.
 const LONGEST_TIME: Duration = Duration::from_hours(4);
 
+/// The load of a trial.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum TriedAt {
+    /// Requests or sessions per second.
+    Rate(f64),
+    /// Users in a closed loop.
+    Users(u32),
+}
+
+impl fmt::Display for TriedAt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rate(per_s) => write!(f, "{} /s", whole(*per_s)),
+            Self::Users(users) => f.write_str(&plural(u64::from(*users), "user")),
+        }
+    }
+}
+
+impl TriedAt {
+    fn evidence(self) -> Evidence {
+        match self {
+            Self::Rate(per_s) => Evidence::new("rate", per_s, "per_s"),
+            Self::Users(users) => Evidence::new("users", f64::from(users), "count"),
+        }
+    }
+}
+
 /// A server that was missing at the end.
-#[derive(Clone, Copy)]
-pub(super) enum Missing<'a> {
+#[derive(Debug, Clone)]
+pub(super) enum Missing {
     /// It accepts connections, and does not answer as before.
     NotRecovered {
         /// After this load.
-        rate_per_s: f64,
+        after: TriedAt,
     },
     /// It accepts none.
     Gone {
         /// In this load.
-        rate_per_s: f64,
+        at: TriedAt,
         /// How that is known.
-        why: &'a str,
+        why: String,
     },
 }
 
@@ -37,7 +65,7 @@ pub(super) enum Missing<'a> {
 pub(super) fn findings(
     outcome: &CapacityOutcome,
     trials: &[CapacityTrial],
-    missing: Option<Missing<'_>>,
+    missing: Option<&Missing>,
     interrupted: bool,
     time: Duration,
 ) -> Vec<Finding> {
@@ -65,26 +93,22 @@ pub(super) fn findings(
     findings
 }
 
-fn not_recovered(missing: Missing<'_>) -> Finding {
-    let (rate_per_s, message, advice) = match missing {
-        Missing::NotRecovered { rate_per_s } => (
-            rate_per_s,
-            format!(
-                "after {} /s the server did not answer as before within 30 s, and the search ended",
-                whole(rate_per_s)
-            ),
+fn not_recovered(missing: &Missing) -> Finding {
+    let (load, message, advice) = match missing {
+        Missing::NotRecovered { after } => (
+            after,
+            format!("after {after} the server did not answer as before within 30 s, and the search ended"),
             "look at the server's queue, and restart it before the next search",
         ),
-        Missing::Gone { rate_per_s, why } => (
-            rate_per_s,
+        Missing::Gone { at, why } => (
+            at,
             format!(
-                "at {} /s the server went away, and was not back within 30 s ({why}): that trial is void, and the search ended",
-                whole(rate_per_s)
+                "at {at} the server went away, and was not back within 30 s ({why}): that trial is void, and the search ended"
             ),
             "find out why it ended: its log, and the system's (out of memory?); restart it before the next search",
         ),
     };
-    let evidence = vec![Evidence::new("rate", rate_per_s, "per_s")];
+    let evidence = vec![load.evidence()];
     finding(FindingCode::NotRecovered, Severity::Warning, evidence, message, advice.to_owned())
 }
 

@@ -10,7 +10,7 @@ use prony_model::{
     Varied, Verdict,
 };
 
-use super::findings::{Missing, findings};
+use super::findings::{Missing, TriedAt, findings};
 use super::outcome::outcome;
 use super::search::{
     COARSE, CONFIRM_SHARE, CONFIRM_TRIALS, EXCEED_RATIO, Found, Next, PRECISION, Search, SearchOptions,
@@ -123,8 +123,7 @@ impl LiveCapacity {
             trials: Vec::new(),
             tried: Vec::new(),
             notes: Vec::new(),
-            not_recovered_after: None,
-            died: None,
+            missing: None,
             stopped: None,
             interrupted: false,
         };
@@ -222,10 +221,8 @@ struct Searching<'a> {
     trials: Vec<CapacityTrial>,
     tried: Vec<Tried>,
     notes: Vec<String>,
-    /// The load after which the server did not answer as before.
-    not_recovered_after: Option<f64>,
-    /// The load in which the server went away, and why it is known to be gone.
-    died: Option<(f64, String)>,
+    /// Why the server could not be loaded any more.
+    missing: Option<Missing>,
     /// Why no more load can be put on it.
     stopped: Option<String>,
     interrupted: bool,
@@ -247,18 +244,15 @@ impl Searching<'_> {
             self.one(&plan, runner);
             runner.pause(PAUSE + PAUSE_AFTER_VOID * self.spoiled_in_a_row());
         };
-        let found = match (&self.died, &self.stopped) {
-            (Some(_), _) => Found { limit: Some(CapacityLimit::Server), ..found },
-            (None, Some(_)) => Found { limit: Some(CapacityLimit::Agents), ..found },
-            (None, None) => found,
+        let found = match (&self.missing, &self.stopped) {
+            (Some(Missing::Gone { .. }), _) => Found { limit: Some(CapacityLimit::Server), ..found },
+            (_, Some(_)) => Found { limit: Some(CapacityLimit::Agents), ..found },
+            (_, None) => found,
         };
         let carried_per_s = found.carried.map_or(0.0, |carried| carried.rate_per_s);
         let outcome = outcome(&found, &self.tried, |limit| self.reason(limit, carried_per_s));
-        let missing = match (&self.died, self.not_recovered_after) {
-            (Some((rate_per_s, why)), _) => Some(Missing::Gone { rate_per_s: *rate_per_s, why }),
-            (None, after) => after.map(|rate_per_s| Missing::NotRecovered { rate_per_s }),
-        };
-        let findings = findings(&outcome, &self.trials, missing, self.interrupted, options.time);
+        let findings =
+            findings(&outcome, &self.trials, self.missing.as_ref(), self.interrupted, options.time);
         self.notes.extend(nevertheless(&self.tried));
         self.notes.extend(lost_agents(runner));
         let Pilot { result, alone_ms, .. } = pilot;
@@ -355,7 +349,7 @@ impl Searching<'_> {
         match wait_until_drained(&self.live.plan, self.alone_ms, runner) {
             Drained::After(after) => return Some(after.as_secs_f64()),
             Drained::Never => {
-                self.not_recovered_after = Some(plan.rate_per_s);
+                self.missing = Some(Missing::NotRecovered { after: TriedAt::Rate(plan.rate_per_s) });
                 self.search.end();
             }
             Drained::Gone(why) => {
@@ -364,7 +358,7 @@ impl Searching<'_> {
                     _ => format!("the server was gone: {why}"),
                 };
                 *evaluated = Evaluated::void(CapacityLimit::Server, reason);
-                self.died = Some((plan.rate_per_s, why));
+                self.missing = Some(Missing::Gone { at: TriedAt::Rate(plan.rate_per_s), why });
                 self.search.end();
             }
             Drained::Unknown(why) => self.stop(why),
@@ -398,9 +392,11 @@ impl Searching<'_> {
                 self.stopped.clone().unwrap_or_else(|| format!("too many agents were lost{at}"))
             }
             CapacityLimit::Server => {
-                let gone = self.died.as_ref();
-                let gone = gone.map(|(rate_per_s, why)| format!(" at {} /s: {why}", whole(*rate_per_s)));
-                format!("the server was gone{}", gone.unwrap_or(at))
+                let at = match &self.missing {
+                    Some(Missing::Gone { at, why }) => format!(" at {at}: {why}"),
+                    _ => at,
+                };
+                format!("the server was gone{at}")
             }
             CapacityLimit::Client => format!("the client is the limit{at}"),
             CapacityLimit::Network => format!("the network is the limit{at}"),

@@ -1,6 +1,7 @@
 //! The rate of more and more users, each of which sends its next request when the last one is answered, and the law of how
 //! it grows.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use prony_model::words::{percent, plural};
@@ -11,11 +12,11 @@ use prony_model::{
 };
 use prony_stats::{Bounded, EXTRAPOLATION_MAX, LEAST_USERS, ScalabilityFit, UsersRate, scalability};
 
-use super::findings::findings;
+use super::findings::{Missing, TriedAt, findings};
 use super::live::{Pilot, TrialRunner, no_more, not_made, pilot};
 use super::search::{TrialPlan, WARMUP_SHARE};
 use super::trial::{Objectives, evaluate, trial};
-use crate::loads::{Cause, LoadError, Loaded, lost_agents};
+use crate::loads::{Cause, Drained, LoadError, Loaded, lost_agents, wait_until_drained};
 
 /// Trials of each number of users: three times over, up, down and up, so that drift is no law.
 const ROUNDS: usize = 3;
@@ -74,49 +75,34 @@ impl LiveScaling {
                 "nothing is known yet: start it again",
             )));
         };
-        let length = self.length();
-        let (mut trials, mut interrupted, mut notes) = (Vec::new(), false, Vec::new());
-        'all: for round in 0..ROUNDS {
-            let order: Vec<u32> =
-                if round % 2 == 0 { self.users.clone() } else { self.users.iter().rev().copied().collect() };
-            for users in order {
-                for _ in 0..=AGAIN_MAX {
-                    if runner.elapsed() + length.mul_f64(1.0 + WARMUP_SHARE) > self.time {
-                        break 'all;
-                    }
-                    let made = match self.one(users, length, runner) {
-                        Ok(loaded) if loaded.result.timing.interrupted => {
-                            interrupted = true;
-                            break 'all;
-                        }
-                        Ok(loaded) => of_users(&loaded, length),
-                        Err(error) => match (R::cause(&error), R::describe(&error)) {
-                            (Cause::Server, _) => return Err(LoadError::Run(error)),
-                            (Cause::Interrupt, _) => {
-                                interrupted = true;
-                                break 'all;
-                            }
-                            (Cause::Agents, why) => {
-                                notes.push(no_more(trials.len(), &why));
-                                break 'all;
-                            }
-                            (Cause::Share | Cause::Lost, why) => void(users, length, why),
-                        },
-                    };
-                    runner.ended(&made);
-                    let outcome = made.outcome;
-                    trials.push(made);
-                    if outcome != TrialOutcome::Void {
-                        break;
-                    }
-                }
+        let mut measuring = Measuring {
+            live: self,
+            alone_ms: pilot.alone_ms,
+            length: self.length(),
+            trials: Vec::new(),
+            notes: Vec::new(),
+            missing: None,
+            interrupted: false,
+        };
+        for users in self.order() {
+            if measuring.number(users, runner).is_break() {
+                break;
             }
         }
-        let mut result = self.result(&pilot, length, trials, interrupted, runner.elapsed());
-        result.notes.extend(notes);
-        result.notes.extend(lost_agents(runner));
-        result.agents = runner.agents();
-        Ok(result)
+        measuring.notes.extend(lost_agents(runner));
+        Ok(measuring.result(&pilot, runner.agents(), runner.elapsed()))
+    }
+
+    /// The numbers of users in the order in which they are tried.
+    fn order(&self) -> Vec<u32> {
+        let round = |round: usize| {
+            let mut users = self.users.clone();
+            if round % 2 == 1 {
+                users.reverse();
+            }
+            users
+        };
+        (0..ROUNDS).flat_map(round).collect()
     }
 
     fn length(&self) -> Duration {
@@ -125,33 +111,116 @@ impl LiveScaling {
         self.trial.unwrap_or(each.clamp(SHORTEST_TRIAL, LONGEST_TRIAL))
     }
 
-    /// One trial.
-    fn one<R: TrialRunner>(&self, users: u32, length: Duration, runner: &mut R) -> Result<Loaded, R::Error> {
-        let plan = RunPlan {
+    /// The plan of a trial.
+    fn run_plan(&self, users: u32, length: Duration) -> RunPlan {
+        RunPlan {
             load: Load::Closed { connections: users },
             threads: self.plan.threads.min(users),
             end: End::Duration(length),
             warmup: length.mul_f64(WARMUP_SHARE),
             ..self.plan.clone()
-        };
-        runner.begins(&trial_plan(users, length));
-        runner.run(&plan)
+        }
+    }
+}
+
+/// A measurement that is on.
+struct Measuring<'a> {
+    live: &'a LiveScaling,
+    alone_ms: Option<f64>,
+    /// Length of a trial.
+    length: Duration,
+    trials: Vec<CapacityTrial>,
+    notes: Vec<String>,
+    /// Why the server could not be loaded any more.
+    missing: Option<Missing>,
+    interrupted: bool,
+}
+
+impl Measuring<'_> {
+    /// Tries one number of users, again where the trial is void; breaks where nothing more can be tried.
+    fn number<R: TrialRunner>(&mut self, users: u32, runner: &mut R) -> ControlFlow<()> {
+        for _ in 0..=AGAIN_MAX {
+            if runner.elapsed() + self.length.mul_f64(1.0 + WARMUP_SHARE) > self.live.time {
+                return ControlFlow::Break(());
+            }
+            if self.one(users, runner)? != TrialOutcome::Void {
+                break;
+            }
+        }
+        ControlFlow::Continue(())
     }
 
-    fn result(
-        &self,
-        pilot: &Pilot,
-        length: Duration,
-        trials: Vec<CapacityTrial>,
-        interrupted: bool,
-        elapsed: Duration,
-    ) -> CapacityResult {
-        let scaling = scaling(&trials, &self.users, self.plan.seed);
-        let outcome = match &scaling.missing_because {
-            Some(reason) => CapacityOutcome::Unknown { reason: reason.clone() },
-            None => CapacityOutcome::Users,
+    /// Makes one trial, and takes in what came of it.
+    fn one<R: TrialRunner>(&mut self, users: u32, runner: &mut R) -> ControlFlow<(), TrialOutcome> {
+        runner.begins(&trial_plan(users, self.length));
+        let (mut made, is_in_doubt) = match runner.run(&self.live.run_plan(users, self.length)) {
+            Ok(loaded) if loaded.result.timing.interrupted => return self.interrupt(),
+            Ok(loaded) => {
+                let made = of_users(&loaded, self.length);
+                // A server that is overloaded answers all the same, if late: its users wait for it.
+                let is_in_doubt = made.failed + made.unanswered > 0 || made.requests == 0;
+                (made, is_in_doubt)
+            }
+            Err(error) => {
+                let why = R::describe(&error);
+                match R::cause(&error) {
+                    Cause::Interrupt => return self.interrupt(),
+                    Cause::Agents => {
+                        self.notes.push(no_more(self.trials.len(), &why));
+                        return ControlFlow::Break(());
+                    }
+                    Cause::Share | Cause::Lost => (void(users, self.length, why), false),
+                    Cause::Server => (void(users, self.length, why), true),
+                }
+            }
         };
-        let findings = findings(&outcome, &trials, None, interrupted, self.time);
+        if is_in_doubt {
+            self.wait(users, &mut made, runner);
+        }
+        let outcome = made.outcome;
+        runner.ended(&made);
+        self.trials.push(made);
+        if self.missing.is_some() || self.interrupted {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(outcome)
+    }
+
+    /// Waits until single requests take as long as before any load. A trial in which the server went away says nothing about
+    /// its rate.
+    fn wait<R: TrialRunner>(&mut self, users: u32, made: &mut CapacityTrial, runner: &mut R) {
+        let load = TriedAt::Users(users);
+        match wait_until_drained(&self.live.plan, self.alone_ms, runner) {
+            Drained::After(after) => made.recovered_after_s = Some(after.as_secs_f64()),
+            Drained::Never => self.missing = Some(Missing::NotRecovered { after: load }),
+            Drained::Gone(why) => {
+                made.outcome = TrialOutcome::Void;
+                made.reason = format!("the server was gone: {why}");
+                self.missing = Some(Missing::Gone { at: load, why });
+            }
+            Drained::Unknown(why) => self.notes.push(no_more(self.trials.len() + 1, &why)),
+            Drained::Interrupted => self.interrupted = true,
+        }
+    }
+
+    fn interrupt<T>(&mut self) -> ControlFlow<(), T> {
+        self.interrupted = true;
+        ControlFlow::Break(())
+    }
+
+    fn result(self, pilot: &Pilot, agents: Vec<String>, elapsed: Duration) -> CapacityResult {
+        let Self { live, length, trials, interrupted, missing, .. } = self;
+        let scaling = scaling(&trials, &live.users, live.plan.seed);
+        let outcome = match (&scaling.missing_because, &missing) {
+            (Some(_), Some(Missing::Gone { at, why })) => {
+                CapacityOutcome::Unknown { reason: format!("the server was gone at {at}: {why}") }
+            }
+            (Some(reason), _) => CapacityOutcome::Unknown { reason: reason.clone() },
+            (None, _) => CapacityOutcome::Users,
+        };
+        let findings = findings(&outcome, &trials, missing.as_ref(), interrupted, live.time);
+        let mut notes = misfit(&scaling);
+        notes.extend(self.notes);
         CapacityResult {
             format: CAPACITY_FORMAT.to_owned(),
             version: CAPACITY_VERSION,
@@ -159,13 +228,13 @@ impl LiveScaling {
             started_at: pilot.result.timing.started_at.clone(),
             elapsed_s: elapsed.as_secs_f64(),
             interrupted,
-            plan: self.plan.clone(),
-            agents: Vec::new(),
+            plan: live.plan.clone(),
+            agents,
             addresses: pilot.result.addresses.clone(),
             driver: pilot.result.driver.name.clone(),
             objectives: Vec::new(),
             errors_max: 1.0,
-            peak_per_s: self.peak_per_s,
+            peak_per_s: live.peak_per_s,
             method: CapacityMethod {
                 varied: Varied::Users,
                 trial_s: length.as_secs_f64(),
@@ -176,13 +245,13 @@ impl LiveScaling {
                 precision: 0.0,
                 confirm_trials: 0,
                 confirm_share: 0.0,
-                time_s: self.time.as_secs_f64(),
+                time_s: live.time.as_secs_f64(),
                 from_per_s: None,
                 to_per_s: None,
             },
             alone_ms: pilot.alone_ms,
             outcome,
-            notes: notes(&scaling),
+            notes,
             trials,
             scaling: Some(scaling),
             findings,
@@ -249,7 +318,7 @@ fn described(fit: &ScalabilityFit, trials: u64, users_max: f64) -> ScalingFit {
 }
 
 /// A law that does not describe the server is reported as such.
-fn notes(scaling: &Scaling) -> Vec<String> {
+fn misfit(scaling: &Scaling) -> Vec<String> {
     /// Farther off than this, no law of three numbers describes the server.
     const MISFIT: f64 = 0.1;
     let misfit = scaling.fit.as_ref().map(|fit| fit.misfit).filter(|misfit| *misfit > MISFIT);

@@ -41,6 +41,8 @@ pub(crate) struct Rig {
     is_dead: bool,
     /// After so many runs it stops answering, too.
     dies_after_runs: usize,
+    /// The run of a closed loop in which half of the requests fail.
+    fails_in_run: usize,
     /// The run in which Ctrl-C comes.
     pub(crate) interrupted_at: usize,
     /// α and β of a closed loop.
@@ -68,6 +70,7 @@ impl Rig {
             is_jammed: false,
             is_dead: false,
             dies_after_runs: usize::MAX,
+            fails_in_run: 0,
             interrupted_at: usize::MAX,
             law: (1.0, 0.0),
             client_per_s: (f64::INFINITY, f64::INFINITY),
@@ -120,6 +123,9 @@ impl LoadRunner for Rig {
                 result.rate.asked_per_s = None;
                 result.rate.whole_rounds_per_s = Some(rate);
                 result.rate.done_per_s = rate;
+                if self.runs == self.fails_in_run {
+                    failed_share = 0.5;
+                }
                 let count = rate * measured_s;
                 result.latency.service = summary(whole_number(count), least, time, time);
                 (count, count, least, time)
@@ -432,6 +438,54 @@ fn users_follow_a_known_law() {
     assert_eq!(result.outcome, CapacityOutcome::Users);
     let Interval { low, high, .. } = Interval { low: fit.beta.low, high: fit.beta.high, indicative: false };
     assert!(low <= fit.beta.value && fit.beta.value <= high);
+}
+
+#[test]
+fn users_of_a_server_that_dies_keep_their_trials() {
+    let users = [1, 2, 4, 8, 16, 32];
+    for (dies_after_runs, has_law) in [(6, false), (16, true)] {
+        let mut rig = Rig { dies_after_runs, ..Rig::new(100.0) };
+        let result = scaling(&users).measure(&mut rig).expect("what is known");
+        // Two runs are the pilot's.
+        assert_eq!(result.trials.len(), dies_after_runs - 1, "{:?}", result.trials);
+        let (last, before) = result.trials.split_last().expect("trials");
+        assert_eq!(
+            (last.outcome, last.reason.as_str()),
+            (TrialOutcome::Void, "the server was gone: connection refused")
+        );
+        assert!(before.iter().all(|trial| trial.outcome == TrialOutcome::Passed));
+        assert!(codes(&result).contains(&FindingCode::NotRecovered), "{:?}", result.findings);
+        match &result.outcome {
+            CapacityOutcome::Users => assert!(has_law),
+            CapacityOutcome::Unknown { reason } => {
+                assert!(!has_law && reason.starts_with("the server was gone at "), "{reason}");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// Requests fail in a trial, and nobody is there afterwards: its rate is that of a part of the trial.
+#[test]
+fn a_trial_of_users_in_which_the_server_dies_is_in_no_law() {
+    let mut rig = Rig { dies_after_runs: 12, fails_in_run: 12, ..Rig::new(100.0) };
+    let result = scaling(&[1, 2, 4, 8, 16, 32]).measure(&mut rig).expect("what is known");
+    let last = result.trials.last().expect("trials");
+    assert!(last.failed > 0 && last.outcome == TrialOutcome::Void, "{last:?}");
+    assert!(last.reason.starts_with("the server was gone"), "{last:?}");
+    let fitted = result.scaling.and_then(|scaling| scaling.fit).map_or(0, |fit| fit.trials);
+    assert!(fitted < 10, "{fitted}");
+}
+
+/// Some requests fail, and the server is there all the same: that is its rate.
+#[test]
+fn users_of_a_server_that_fails_some_requests() {
+    let mut rig = Rig { fails_in_run: 5, law: (0.05, 0.002), ..Rig::new(100.0) };
+    let result = scaling(&[1, 2, 4, 8, 16, 32]).measure(&mut rig).expect("a law");
+    let failed: Vec<_> = result.trials.iter().filter(|trial| trial.failed > 0).collect();
+    assert!(failed.len() == 1 && failed[0].recovered_after_s.is_some(), "{failed:?}");
+    assert_eq!(result.trials.len(), 18);
+    assert!(!codes(&result).contains(&FindingCode::NotRecovered), "{:?}", result.findings);
 }
 
 #[test]
